@@ -1,0 +1,2 @@
+//! The protocol of incumbent.
+pub mod store;
