@@ -1,0 +1,192 @@
+//! One connection to the database, opened with all the care that sharing it needs.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use incumbent_core::store::StoreError;
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+
+use crate::error::{During, translate};
+use crate::exchange::Statements;
+use crate::files::{FileId, Files, Paths, network_file_system};
+use crate::options::{SqliteOptions, Synchronous};
+use crate::schema;
+
+/// A connection, and the files that it has open.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) connection: Connection,
+    pub(crate) paths: Paths,
+    pub(crate) statements: Statements,
+    files: Files,
+}
+
+impl Database {
+    /// Opens the file, makes it and its tables if need be, and switches it to the log.
+    pub(crate) fn open(
+        options: &SqliteOptions,
+        busy: Duration,
+        during: During,
+    ) -> Result<Self, StoreError> {
+        let path = &options.path;
+        let fail = |error| translate(path, &error, during);
+        let before = ensure_file(options, during)?;
+        if let Some(name) = network_file_system(path) {
+            return Err(StoreError::rejected(format!(
+                "SQLite database {}: it is on {name}, a network file system, where SQLite's \
+                 write-ahead log doesn't work. Use a local disk, or another kind of store",
+                path.display()
+            )));
+        }
+        let mut connection = connect(path, OpenFlags::empty()).map_err(fail)?;
+        connection.busy_timeout(busy).map_err(fail)?;
+        if connection.is_readonly(MAIN_DB).map_err(fail)? {
+            return Err(read_only(path));
+        }
+        use_log(&connection, path, busy, during)?;
+        set_synchronous(&connection, options.synchronous).map_err(fail)?;
+        // This reads and thereby opens the log, so its identity can be taken below.
+        schema::prepare(&mut connection, path, &options.prefix, during)?;
+        let opened = Paths::of(path).and_then(|paths| Ok((Files::look(&paths)?, paths)));
+        match opened {
+            Ok((files, paths)) if files.belong_to(before) => {
+                let statements = Statements::new(&options.prefix);
+                Ok(Self { connection, paths, statements, files })
+            }
+            _ => Err(replaced(path)),
+        }
+    }
+
+    /// Whether other processes that open the path get the same files as this connection.
+    pub(crate) fn is_current(&self) -> bool {
+        self.files.still_at(&self.paths)
+    }
+}
+
+/// What to say when the path no longer leads to the open files.
+pub(crate) fn replaced(path: &Path) -> StoreError {
+    StoreError::unavailable(format!(
+        "SQLite database {}: the file, its -wal or its -shm was deleted or replaced while in \
+         use; it will be opened anew. Stop all nodes before touching these files",
+        path.display()
+    ))
+}
+
+/// Sees that there is a file, and which.
+///
+/// A missing file is made by SQLite itself: opening and closing it here would drop the locks that
+/// another connection of this process may hold on it.
+fn ensure_file(options: &SqliteOptions, during: During) -> Result<FileId, StoreError> {
+    let path = &options.path;
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(StoreError::rejected(format!(
+                "SQLite database {}: this is a directory. Name a file in it",
+                path.display()
+            )));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_file(options, during)?,
+        Err(error) => {
+            return Err(StoreError::rejected(format!(
+                "SQLite database {}: {error}. See that this process may enter its directory",
+                path.display()
+            )));
+        }
+    }
+    FileId::look(path).map_err(|_| replaced(path))
+}
+
+fn make_file(options: &SqliteOptions, during: During) -> Result<(), StoreError> {
+    let path = &options.path;
+    if !options.create {
+        return Err(StoreError::rejected(format!(
+            "SQLite database {}: there is no such file, and create=no forbids to make it. Start \
+             the application that makes it first, or drop create=no",
+            path.display()
+        )));
+    }
+    if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
+        return Err(StoreError::rejected(format!(
+            "SQLite database {}: there is no directory {}. Make it, or name another file",
+            path.display(),
+            directory.display()
+        )));
+    }
+    match connect(path, OpenFlags::SQLITE_OPEN_CREATE) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(translate(path, &error, during)),
+    }
+}
+
+fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    Connection::open_with_flags(path, flags)
+}
+
+/// SQLite falls back to reading alone by itself, without a word.
+fn read_only(path: &Path) -> StoreError {
+    StoreError::rejected(format!(
+        "SQLite database {}: it can only be read. Give this process the right to write the file, \
+         its -wal and -shm files and its directory, and see that the file system is mounted for \
+         writing",
+        path.display()
+    ))
+}
+
+/// Switches to the write-ahead log: without it a reader would block the beat.
+fn use_log(
+    connection: &Connection,
+    path: &Path,
+    busy: Duration,
+    during: During,
+) -> Result<(), StoreError> {
+    // SQLite doesn't wait by itself when the switch meets another connection's lock, as it does
+    // when several processes start on a new file at once.
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut left = busy.max(Duration::from_millis(500));
+    let mode = loop {
+        match journal_mode(connection) {
+            Ok(mode) => break mode,
+            Err(error) => {
+                let locked = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+                if !locked || left.is_zero() {
+                    return Err(translate(path, &error, during));
+                }
+            }
+        }
+        left = left.saturating_sub(PAUSE);
+        thread::park_timeout(PAUSE);
+    };
+    if mode.eq_ignore_ascii_case("wal") {
+        return Ok(());
+    }
+    Err(StoreError::rejected(format!(
+        "SQLite database {}: it can't use the write-ahead log but stays in mode {mode:?}. Use a \
+         local disk instead of a network file system",
+        path.display()
+    )))
+}
+
+/// The journal mode after the attempt to make it the write-ahead log.
+fn journal_mode(connection: &Connection) -> rusqlite::Result<String> {
+    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode.eq_ignore_ascii_case("wal") {
+        return Ok(mode);
+    }
+    connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+}
+
+fn set_synchronous(connection: &Connection, synchronous: Synchronous) -> rusqlite::Result<()> {
+    match synchronous {
+        // On macOS a plain sync leaves the data in the disk's own cache; elsewhere the second
+        // pragma changes nothing.
+        Synchronous::Full => {
+            connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
+        }
+        Synchronous::Normal => connection.execute_batch("PRAGMA synchronous = NORMAL"),
+    }
+}

@@ -1,0 +1,107 @@
+//! The store itself: three lanes to the database and a watcher.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use incumbent_core::store::{
+    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+};
+
+use crate::database::Database;
+use crate::error::During;
+use crate::hints::Watcher;
+use crate::lane::LaneSender;
+use crate::options::{SqliteOptions, Synchronous};
+
+/// Records in a SQLite database. Clones share their connections, which close with the last.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Arc<SqliteOptions>,
+    beat: LaneSender,
+    change: LaneSender,
+    watch: LaneSender,
+    watcher: Watcher,
+}
+
+impl SqliteStore {
+    /// Opens a database, given its path or [`SqliteOptions`]. Makes the file and its tables where
+    /// they are missing.
+    ///
+    /// This reads the disk and may wait for another connection for as long as a beat would, so it
+    /// is for the start of a program.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if the file can't be used as it is, unavailable if it was locked for too long or
+    /// its disk is full. The message names the file and the next step.
+    pub fn open(options: impl Into<SqliteOptions>) -> Result<Self, StoreError> {
+        let options = Arc::new(options.into().checked()?);
+        let first = Database::open(&options, options.busy_of(Lane::Beat), During::Open)?;
+        let start = |lane, first, checkpoints| {
+            LaneSender::start(lane, Arc::clone(&options), first, checkpoints).map_err(|error| {
+                StoreError::unavailable(format!(
+                    "can't start a thread for the SQLite store: {error}. Raise this process's \
+                     limit of threads or memory"
+                ))
+            })
+        };
+        let change = start(Lane::Change, None, None)?;
+        let watch = start(Lane::Watch, None, None)?;
+        let beat = start(Lane::Beat, Some(first), Some(change.clone()))?;
+        let watcher = Watcher::new(&options);
+        Ok(Self { inner: Arc::new(Inner { options, beat, change, watch, watcher }) })
+    }
+
+    /// Opens the database that a URL names; see [`SqliteOptions::parse`].
+    ///
+    /// # Errors
+    ///
+    /// As [`SqliteStore::open`], and rejected if the URL isn't understood.
+    pub fn open_url(url: &str) -> Result<Self, StoreError> {
+        Self::open(SqliteOptions::parse(url)?)
+    }
+
+    /// The absolute path of the database.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.options.path
+    }
+}
+
+impl Store for SqliteStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            kind: "sqlite",
+            push: true,
+            clock: true,
+            max_operations: 10_000,
+            max_value: 16 * 1024 * 1024,
+            durable: self.inner.options.synchronous == Synchronous::Full,
+            shared: true,
+        }
+    }
+
+    fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
+        let sender = match lane {
+            Lane::Beat => &self.inner.beat,
+            Lane::Change => &self.inner.change,
+            Lane::Watch => &self.inner.watch,
+        };
+        Box::pin(sender.exchange(cluster, exchange))
+    }
+
+    fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
+        self.inner.watcher.subscribe(cluster, wake).ok()
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}

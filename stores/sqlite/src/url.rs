@@ -1,0 +1,172 @@
+//! Reads `sqlite:` URLs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use incumbent_core::store::StoreError;
+
+use crate::options::{HintSource, SqliteOptions, Synchronous};
+
+pub(crate) fn parse(url: &str) -> Result<SqliteOptions, StoreError> {
+    let Some(rest) = url.strip_prefix("sqlite:") else {
+        return Err(StoreError::rejected(format!(
+            "{url:?} is no SQLite URL: it starts with sqlite:, as in sqlite:app.db"
+        )));
+    };
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // `sqlite:///var/app.db` and `sqlite://app.db` are in wide use for plain paths.
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let mut options = SqliteOptions::new(decode(path)?);
+    let mut seen = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if seen.contains(&name) {
+            return Err(StoreError::rejected(format!(
+                "{name}={value} comes after another {name}= in the SQLite URL: keep one"
+            )));
+        }
+        seen.push(name);
+        options = apply(options, name, value)?;
+    }
+    options.checked()
+}
+
+fn apply(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions, StoreError> {
+    Ok(match (name, value) {
+        ("prefix", _) => options.prefix(value),
+        ("busy", _) => match value.parse() {
+            Ok(milliseconds) => options.busy(Duration::from_millis(milliseconds)),
+            Err(_) => return Err(unknown(name, value, "milliseconds, such as busy=2000")),
+        },
+        ("synchronous", "full") => options.synchronous(Synchronous::Full),
+        ("synchronous", "normal") => options.synchronous(Synchronous::Normal),
+        ("synchronous", _) => return Err(unknown(name, value, "full or normal")),
+        ("create", "yes") => options.create(true),
+        ("create", "no") => options.create(false),
+        ("create", _) => return Err(unknown(name, value, "yes or no")),
+        ("hints", "watch") => options.hints(HintSource::Watch),
+        ("hints", "poll") => options.hints(HintSource::Poll),
+        ("hints", _) => return Err(unknown(name, value, "watch or poll")),
+        (_, _) => {
+            return Err(StoreError::rejected(format!(
+                "{name}={value}: a SQLite URL has the options prefix, busy, synchronous, create \
+                 and hints, but no {name:?}"
+            )));
+        }
+    })
+}
+
+fn unknown(name: &str, value: &str, known: &str) -> StoreError {
+    StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
+}
+
+/// Turns `%3f` into `?` and so on, byte by byte.
+fn decode(path: &str) -> Result<PathBuf, StoreError> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let byte = after
+            .split_first_chunk::<2>()
+            .and_then(|(digits, after)| Some((hexadecimal(*digits)?, after)));
+        let Some((byte, after)) = byte else {
+            return Err(StoreError::rejected(format!(
+                "{path:?}: a % in the path of a SQLite URL is followed by two hexadecimal \
+                 digits; write %25 for the sign itself"
+            )));
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    path_of(bytes).ok_or_else(|| {
+        StoreError::rejected(format!(
+            "{path:?}: the decoded path is no text that this system knows"
+        ))
+    })
+}
+
+fn hexadecimal(digits: [u8; 2]) -> Option<u8> {
+    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+    u8::try_from(high? * 16 + low?).ok()
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)] // Elsewhere it can fail.
+fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::options::{HintSource, SqliteOptions, Synchronous};
+    use incumbent_core::store::ErrorKind;
+    use std::path::{Path, absolute};
+    use std::time::Duration;
+
+    #[test]
+    fn paths_are_read_in_every_usual_form() {
+        let path = |url: &str| parse(url).unwrap().path;
+        assert_eq!(path("sqlite:app.db"), absolute("app.db").unwrap());
+        assert_eq!(path("sqlite://app.db"), absolute("app.db").unwrap());
+        assert_eq!(path("sqlite:/var/app.db"), Path::new("/var/app.db"));
+        assert_eq!(path("sqlite:///var/app.db"), Path::new("/var/app.db"));
+        assert_eq!(path("sqlite:/a%3Fb%25 c.db?create=no"), Path::new("/a?b% c.db"));
+    }
+
+    #[test]
+    fn all_options_are_read() {
+        let url = "sqlite:/a.db?prefix=x_&busy=500&synchronous=normal&create=no&hints=poll";
+        let expected = SqliteOptions::new("/a.db")
+            .prefix("x_")
+            .busy(Duration::from_millis(500))
+            .synchronous(Synchronous::Normal)
+            .create(false)
+            .hints(HintSource::Poll);
+        assert_eq!(parse(url).unwrap(), expected);
+        assert_eq!(parse("sqlite:/a.db?").unwrap(), SqliteOptions::new("/a.db"));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named_with_the_next_step() {
+        let long = format!("sqlite:a.db?prefix={}", "x".repeat(42));
+        for (url, value, step) in [
+            ("postgres:a", "postgres:a", "sqlite:app.db"),
+            ("sqlite:", "no database file", "sqlite:app.db"),
+            ("sqlite::memory:", ":memory:", "memory: or solo:"),
+            ("sqlite:file:x?mode=memory", "mode=memory", "prefix, busy"),
+            ("sqlite:file:x", "file:x", "plain path"),
+            ("sqlite:a%zz.db", "a%zz.db", "%25"),
+            ("sqlite:a.db%4", "a.db%4", "%25"),
+            ("sqlite:a%00b.db", "a\\0b.db", "NUL"),
+            ("sqlite:a.db?prefix=1x", "1x", "letters"),
+            ("sqlite:a.db?prefix=", "\"\"", "letters"),
+            ("sqlite:a.db?prefix=x;drop", "x;drop", "letters"),
+            ("sqlite:a.db?prefix=SQLite_x", "SQLite_x", "choose another"),
+            (&long, "xxx", "41"),
+            ("sqlite:a.db?busy=soon", "busy=soon", "busy=2000"),
+            ("sqlite:a.db?busy=-1", "busy=-1", "milliseconds"),
+            ("sqlite:a.db?busy=60001", "busy=60001", "third of the ttl"),
+            ("sqlite:a.db?synchronous=off", "synchronous=off", "full or normal"),
+            ("sqlite:a.db?create=maybe", "create=maybe", "yes or no"),
+            ("sqlite:a.db?hints=", "hints=", "watch or poll"),
+            ("sqlite:a.db?color=red", "color=red", "synchronous"),
+            ("sqlite:a.db?busy=1&busy=2", "busy=2", "keep one"),
+        ] {
+            let error = parse(url).expect_err(url);
+            assert_eq!(error.kind, ErrorKind::Rejected, "{url}");
+            assert!(error.message.contains(value), "{url}: {error}");
+            assert!(error.message.contains(step), "{url}: {error}");
+        }
+    }
+}
