@@ -1,0 +1,137 @@
+//! Where each record lives below its cluster.
+//!
+//! Keys are ASCII letters, digits, `_`, `-`, `/` and `=`, which every store takes. Any other
+//! byte of a name is written as `=` and two hexadecimal digits. A key past [`MAX_KEY`] bytes
+//! keeps its beginning and ends in a hash; the record holds the full name.
+
+use sha2::{Digest, Sha256};
+
+use crate::names::{LeaseName, MemberId};
+use crate::store::Key;
+
+/// The longest key in bytes.
+pub const MAX_KEY: usize = 200;
+
+/// Where a member's record is.
+#[must_use]
+pub fn member(id: &MemberId) -> Key {
+    keyed("member/", id.as_str())
+}
+
+/// Where a member's profile is.
+#[must_use]
+pub fn profile(id: &MemberId) -> Key {
+    keyed("profile/", id.as_str())
+}
+
+/// Where a lease's record is.
+#[must_use]
+pub fn lease(name: &LeaseName) -> Key {
+    keyed("lease/", name.as_str())
+}
+
+/// Where an operator's intent is.
+#[must_use]
+pub fn intent(id: &str) -> Key {
+    keyed("intent/", id)
+}
+
+/// The members as the leader sees them.
+#[must_use]
+pub fn view() -> Key {
+    Key::new("view")
+}
+
+/// The index of what changed.
+#[must_use]
+pub fn board() -> Key {
+    Key::new("board")
+}
+
+/// All members.
+#[must_use]
+pub fn members() -> Key {
+    Key::new("member/")
+}
+
+/// All profiles.
+#[must_use]
+pub fn profiles() -> Key {
+    Key::new("profile/")
+}
+
+/// All leases.
+#[must_use]
+pub fn leases() -> Key {
+    Key::new("lease/")
+}
+
+/// All intents.
+#[must_use]
+pub fn intents() -> Key {
+    Key::new("intent/")
+}
+
+fn keyed(kind: &str, name: &str) -> Key {
+    let mut text = String::with_capacity(kind.len() + name.len());
+    text.push_str(kind);
+    let mut end_of_start = 0;
+    for byte in name.bytes() {
+        if text.len() <= MAX_KEY - 34 {
+            end_of_start = text.len();
+        }
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'/' => {
+                text.push(char::from(byte));
+            }
+            other => {
+                text.push('=');
+                text.push_str(&format!("{other:02X}"));
+            }
+        }
+    }
+    if text.len() > MAX_KEY {
+        text.truncate(end_of_start);
+        // `h` is no hexadecimal digit, so that no escaped name ends like this.
+        text.push_str("=h");
+        for byte in Sha256::digest(name.as_bytes()).iter().take(16) {
+            text.push_str(&format!("{byte:02x}"));
+        }
+    }
+    Key::new(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease_key(name: &str) -> String {
+        lease(&LeaseName::new(name).unwrap()).as_str().to_owned()
+    }
+
+    #[test]
+    fn plain_names_stay_readable() {
+        assert_eq!(lease_key("shard-17"), "lease/shard-17");
+        assert_eq!(lease_key("eu/west_1"), "lease/eu/west_1");
+    }
+
+    #[test]
+    fn other_bytes_are_escaped_and_never_collide() {
+        // F42: a comma in an id broke a whole batch elsewhere.
+        assert_eq!(lease_key("a,b c"), "lease/a=2Cb=20c");
+        assert_eq!(lease_key("a=2Cb"), "lease/a=3D2Cb");
+        assert_eq!(lease_key("é"), "lease/=C3=A9");
+        assert_ne!(lease_key("A"), lease_key("a"));
+    }
+
+    #[test]
+    fn long_names_end_in_a_hash() {
+        let one = "x".repeat(1000);
+        let two = format!("{}y", "x".repeat(999));
+        assert!(lease_key(&one).len() <= MAX_KEY);
+        assert_ne!(lease_key(&one), lease_key(&two));
+        let snow = "☃".repeat(300);
+        assert!(lease_key(&snow).len() <= MAX_KEY);
+        assert!(lease_key(&snow).is_ascii());
+    }
+}

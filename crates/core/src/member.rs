@@ -1,0 +1,328 @@
+//! One incarnation of a node: its record, its beats and the trust that follows from them.
+
+use std::time::Duration;
+
+use crate::backoff::Backoff;
+use crate::mutant::{Mutant, Planted};
+use crate::names::MemberId;
+use crate::random::Random;
+use crate::records::{Content, MemberRecord, MemberState};
+use crate::settings::Timing;
+use crate::store::{ErrorKind, Expect, Found, Outcome, Version};
+use crate::time::Moment;
+
+/// Why an incarnation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// Its trust ran out before a beat got through: whether others closed it can't be told.
+    TrustRanOut,
+    /// Others closed it.
+    Closed(MemberState),
+    /// Its record is gone, unreadable or not ours: the store was wiped, restored or tampered
+    /// with.
+    Vanished,
+    /// It was asked to leave.
+    Left,
+}
+
+/// What the member wants done now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Create the record.
+    Create(MemberRecord),
+    /// Beat.
+    Beat(MemberRecord, Expect),
+    /// Read the record back, because a beat was refused.
+    ReadBack,
+    /// Trust is over.
+    End(Ending),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Member {
+    pub(crate) id: MemberId,
+    stage: Stage,
+    /// Trust ends here. Every question compares the clock with it when asked.
+    until: Moment,
+    /// When this incarnation became alive.
+    pub(crate) since: Moment,
+    retry: Backoff,
+    /// Counts attempts, retries included.
+    attempts: u64,
+    /// Creations that may still land, which only a planted mistake has.
+    doubtful: Vec<Attempt>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    /// To be created at this moment.
+    Fresh(Moment),
+    /// The creation was sent.
+    Creating(Attempt),
+    Alive(Alive),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Alive {
+    /// As the last acknowledged beat left it.
+    version: Version,
+    /// When something is to be sent.
+    due: Moment,
+    /// A beat or a read-back is on its way.
+    waiting: bool,
+    /// A beat was refused: read before anything else.
+    refused: bool,
+    /// Beats that may have been applied, or may still be.
+    unsettled: Vec<Attempt>,
+    /// The beat on its way.
+    sending: Option<Attempt>,
+    acknowledged: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Attempt {
+    number: u64,
+    sent: Moment,
+    interval: Duration,
+}
+
+impl Member {
+    /// An incarnation that will be created at `at`.
+    pub(crate) fn new(id: MemberId, timing: &Timing, at: Moment) -> Self {
+        Self {
+            id,
+            stage: Stage::Fresh(at),
+            until: Moment::START,
+            since: at,
+            retry: Backoff::new(timing.ttl / 60, timing.ttl / 8),
+            attempts: 0,
+            doubtful: Vec::new(),
+        }
+    }
+
+    /// Until when this member may believe that it is alive.
+    pub(crate) fn until(&self) -> Moment {
+        self.until
+    }
+
+    /// Whether its creation was acknowledged.
+    pub(crate) fn is_alive(&self) -> bool {
+        matches!(self.stage, Stage::Alive(_))
+    }
+
+    /// Whether it may believe that it is alive.
+    pub(crate) fn is_trusted(&self, now: Moment) -> bool {
+        self.is_alive() && now < self.until
+    }
+
+    /// Whether a beat or read-back is on its way.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(&self.stage, Stage::Alive(alive) if alive.waiting)
+    }
+
+    /// The version to expect when closing it, once it is alive.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        match &self.stage {
+            Stage::Alive(alive) => Some(&alive.version),
+            Stage::Fresh(_) | Stage::Creating(_) => None,
+        }
+    }
+
+    /// When [`Self::step`] has something to do.
+    pub(crate) fn wake_at(&self) -> Moment {
+        match &self.stage {
+            Stage::Fresh(at) => *at,
+            Stage::Creating(_) => Moment::NEVER,
+            Stage::Alive(alive) if alive.waiting => self.until,
+            Stage::Alive(alive) => self.until.min(alive.due),
+        }
+    }
+
+    /// What is to be done now, if anything.
+    pub(crate) fn step(
+        &mut self,
+        now: Moment,
+        timing: &Timing,
+        random: &mut Random,
+        planted: Planted,
+    ) -> Option<Step> {
+        if let Some(ending) = self.ended(now, planted) {
+            return Some(Step::End(ending));
+        }
+        match &mut self.stage {
+            Stage::Fresh(at) if now >= *at => {
+                let attempt = attempt(&mut self.attempts, now, timing, random);
+                let record = self.record(&attempt, timing);
+                self.stage = Stage::Creating(attempt);
+                Some(Step::Create(record))
+            }
+            Stage::Alive(alive) if !alive.waiting && now >= alive.due => {
+                alive.waiting = true;
+                if alive.refused {
+                    return Some(Step::ReadBack);
+                }
+                let expect = Expect::Version(alive.version.clone());
+                let attempt = attempt(&mut self.attempts, now, timing, random);
+                alive.sending = Some(attempt.clone());
+                let mut record = self.record(&attempt, timing);
+                if planted.is(Mutant::TtlChangesInMidLife) {
+                    record.ttl_ms /= 2;
+                }
+                Some(Step::Beat(record, expect))
+            }
+            Stage::Fresh(_) | Stage::Creating(_) | Stage::Alive(_) => None,
+        }
+    }
+
+    fn ended(&self, now: Moment, planted: Planted) -> Option<Ending> {
+        if planted.is(Mutant::CreateRetriedAndBeatsOn) {
+            return None;
+        }
+        (self.is_alive() && now >= self.until).then_some(Ending::TrustRanOut)
+    }
+
+    fn record(&self, attempt: &Attempt, timing: &Timing) -> MemberRecord {
+        let mut record = MemberRecord::joining(self.id.clone(), timing.ttl, attempt.interval);
+        record.beat = attempt.number;
+        record
+    }
+
+    /// The last record that this member may have written, in another state.
+    pub(crate) fn closing(&self, timing: &Timing) -> MemberRecord {
+        let mut record = MemberRecord::joining(self.id.clone(), timing.ttl, timing.beat);
+        record.beat = self.attempts;
+        record.closed(MemberState::Left)
+    }
+
+    /// Takes in what became of the creation; false means that the id is to be abandoned.
+    pub(crate) fn created(
+        &mut self,
+        now: Moment,
+        outcome: Result<&Outcome, ErrorKind>,
+        timing: &Timing,
+        planted: Planted,
+    ) -> bool {
+        let Stage::Creating(attempt) = &self.stage else { return true };
+        let Ok(Outcome::Applied(version)) = outcome else { return false };
+        let from = if planted.is(Mutant::TrustFromReply) { now } else { attempt.sent };
+        self.until = trust_from(from, timing, planted);
+        self.since = now;
+        self.stage = Stage::Alive(Alive {
+            version: version.clone(),
+            due: attempt.sent + attempt.interval,
+            waiting: false,
+            refused: false,
+            unsettled: std::mem::take(&mut self.doubtful),
+            sending: None,
+            acknowledged: attempt.number,
+        });
+        self.is_trusted(now)
+    }
+
+    /// Sends the creation again under the same id, which only a planted mistake does.
+    pub(crate) fn create_again(&mut self, at: Moment) {
+        if let Stage::Creating(attempt) = std::mem::replace(&mut self.stage, Stage::Fresh(at)) {
+            self.doubtful.push(attempt);
+        }
+    }
+
+    /// Takes in what became of a beat.
+    pub(crate) fn beaten(
+        &mut self,
+        now: Moment,
+        outcome: Result<&Outcome, ErrorKind>,
+        timing: &Timing,
+        random: &mut Random,
+        planted: Planted,
+    ) {
+        let Stage::Alive(alive) = &mut self.stage else { return };
+        let Some(attempt) = alive.sending.take() else { return };
+        alive.waiting = false;
+        match outcome {
+            Ok(Outcome::Applied(version)) => {
+                alive.version = version.clone();
+                alive.due = attempt.sent + attempt.interval;
+                alive.unsettled.clear();
+                alive.acknowledged = attempt.number;
+                let from = if planted.is(Mutant::TrustFromReply) { now } else { attempt.sent };
+                self.until = self.until.max(trust_from(from, timing, planted));
+                self.retry.reset();
+            }
+            Ok(Outcome::Refused | Outcome::Deleted) => {
+                alive.refused = true;
+                alive.due = now;
+            }
+            Err(kind) => {
+                if kind == ErrorKind::Unknown {
+                    alive.unsettled.push(attempt);
+                }
+                alive.due = now + self.retry.pause(random);
+            }
+        }
+    }
+
+    /// Takes in the record as it is now, after a beat was refused. An ending means that trust
+    /// is over at once.
+    pub(crate) fn read_back(
+        &mut self,
+        now: Moment,
+        found: Result<&Found, ErrorKind>,
+        timing: &Timing,
+        random: &mut Random,
+        planted: Planted,
+    ) -> Option<Ending> {
+        let Stage::Alive(alive) = &mut self.stage else { return None };
+        alive.waiting = false;
+        let Ok(found) = found else {
+            alive.due = now + self.retry.pause(random);
+            return None;
+        };
+        let Found::Record(stored) = found else { return Some(Ending::Vanished) };
+        let Ok(record) = MemberRecord::read(stored) else { return Some(Ending::Vanished) };
+        if record.state != MemberState::Alive {
+            if planted.is(Mutant::BeatOverClosed) {
+                alive.version = stored.version.clone();
+                alive.refused = false;
+                return None;
+            }
+            if planted.is(Mutant::TrustOutlivesEviction) {
+                alive.due = Moment::NEVER;
+                return None;
+            }
+            return Some(Ending::Closed(record.state));
+        }
+        alive.refused = false;
+        if stored.version == alive.version && record.beat == alive.acknowledged {
+            // Refused for another reason, such as a lock: nothing changed.
+            alive.due = now + self.retry.pause(random);
+            return None;
+        }
+        // Only an attempt of our own may be there, and it gives its own send's trust.
+        let own = alive.unsettled.iter().find(|attempt| attempt.number == record.beat).cloned();
+        let Some(own) = own else { return Some(Ending::Vanished) };
+        alive.version = stored.version.clone();
+        alive.acknowledged = own.number;
+        alive.due = own.sent + own.interval;
+        alive.unsettled.clear();
+        self.retry.reset();
+        let from = if planted.is(Mutant::SettledBeatTrustsFromRead) { now } else { own.sent };
+        self.until = self.until.max(trust_from(from, timing, planted));
+        None
+    }
+}
+
+fn trust_from(sent: Moment, timing: &Timing, planted: Planted) -> Moment {
+    if planted.is(Mutant::NoMargin) { sent + timing.ttl } else { sent + timing.trust() }
+}
+
+fn attempt(attempts: &mut u64, now: Moment, timing: &Timing, random: &mut Random) -> Attempt {
+    *attempts += 1;
+    let interval = if timing.jitter {
+        random.span(timing.beat.mul_f64(0.9), timing.beat.mul_f64(1.1))
+    } else {
+        timing.beat
+    };
+    // The record announces whole milliseconds, and the next beat keeps to what was announced.
+    let interval = Duration::from_millis(interval.as_millis().max(1) as u64);
+    Attempt { number: *attempts, sent: now, interval }
+}

@@ -1,0 +1,165 @@
+//! Planted mistakes, to show that the checkers bite.
+//!
+//! Each is a plausible way to get the protocol wrong. They live in the real core so that what is
+//! checked is what runs; without the feature `mutants` every question is answered with a
+//! constant `false` and the mistakes compile to nothing.
+
+/// A mistake that can be planted in the core.
+#[allow(missing_docs, reason = "each is described by `story`")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mutant {
+    TrustFromReply,
+    NoMargin,
+    ExpiryWithoutSwap,
+    StoreClockDecides,
+    WatchFromSend,
+    CloseAndTakeTogether,
+    AbsentMeansClosed,
+    ReleaseSettledByRead,
+    LeaveThenGoOn,
+    EvictedFreeAtOnce,
+    EvictedDeletedEarly,
+    SettledBeatTrustsFromRead,
+    WatcherUsesOwnTtl,
+    TtlChangesInMidLife,
+    LateTakeIgnored,
+    AnyReadElects,
+    BeatOverClosed,
+    EndlessHoldBack,
+    MemberIdReused,
+    CreateRetriedAndBeatsOn,
+    StampSentTwice,
+    AliveDeleted,
+    LeaseDeleted,
+    ReleaseNotScoped,
+    TakeWithoutTrustCheck,
+    FreedBeforeStopped,
+    TermNotRaised,
+    TrustOutlivesEviction,
+    HintsRequired,
+    LeftBeforeStopped,
+    ElectedTwice,
+    RewritesSteadyView,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 32] = [
+        Self::TrustFromReply,
+        Self::NoMargin,
+        Self::ExpiryWithoutSwap,
+        Self::StoreClockDecides,
+        Self::WatchFromSend,
+        Self::CloseAndTakeTogether,
+        Self::AbsentMeansClosed,
+        Self::ReleaseSettledByRead,
+        Self::LeaveThenGoOn,
+        Self::EvictedFreeAtOnce,
+        Self::EvictedDeletedEarly,
+        Self::SettledBeatTrustsFromRead,
+        Self::WatcherUsesOwnTtl,
+        Self::TtlChangesInMidLife,
+        Self::LateTakeIgnored,
+        Self::AnyReadElects,
+        Self::BeatOverClosed,
+        Self::EndlessHoldBack,
+        Self::MemberIdReused,
+        Self::CreateRetriedAndBeatsOn,
+        Self::StampSentTwice,
+        Self::AliveDeleted,
+        Self::LeaseDeleted,
+        Self::ReleaseNotScoped,
+        Self::TakeWithoutTrustCheck,
+        Self::FreedBeforeStopped,
+        Self::TermNotRaised,
+        Self::TrustOutlivesEviction,
+        Self::HintsRequired,
+        Self::LeftBeforeStopped,
+        Self::ElectedTwice,
+        Self::RewritesSteadyView,
+    ];
+
+    /// What the mistake is, in a sentence.
+    #[must_use]
+    pub fn story(self) -> &'static str {
+        match self {
+            Self::TrustFromReply => "trust is counted from the reply to a beat, not from its send",
+            Self::NoMargin => "trust lasts the whole ttl, with no margin for drifting clocks",
+            Self::ExpiryWithoutSwap => {
+                "a holder that seems expired is taken from without closing it"
+            }
+            Self::StoreClockDecides => "the age of a record by the store's clock decides expiry",
+            Self::WatchFromSend => "a watch counts from the send of the read, not from its reply",
+            Self::CloseAndTakeTogether => {
+                "close and take are sent at once, not one after the other"
+            }
+            Self::AbsentMeansClosed => {
+                "an absent holder is taken for closed without creating it so"
+            }
+            Self::ReleaseSettledByRead => "a read that doesn't show an unknown release undoes it",
+            Self::LeaveThenGoOn => "after a leave with unknown outcome the member goes on",
+            Self::EvictedFreeAtOnce => "an evicted member's leases are free at once",
+            Self::EvictedDeletedEarly => "an evicted member's record is deleted before its ttl",
+            Self::SettledBeatTrustsFromRead => {
+                "an unknown beat found by a read is trusted from that read"
+            }
+            Self::WatcherUsesOwnTtl => "a watcher waits its own ttl instead of the record's",
+            Self::TtlChangesInMidLife => "a member writes another ttl into its record while alive",
+            Self::LateTakeIgnored => "a take that landed late is neither adopted nor freed",
+            Self::AnyReadElects => "any read that names me elects me",
+            Self::BeatOverClosed => "a beat overwrites a record that others closed",
+            Self::EndlessHoldBack => "others hold back for a successor without bound",
+            Self::MemberIdReused => "a node joins again under its old member id",
+            Self::CreateRetriedAndBeatsOn => {
+                "an unknown creation is sent again under the same id, which beats on after its trust ended"
+            }
+            Self::StampSentTwice => "a retry carries the stamp of the attempt before",
+            Self::AliveDeleted => "clean-up deletes members that are not terminal",
+            Self::LeaseDeleted => "a release deletes the lease record",
+            Self::ReleaseNotScoped => "a release frees the lease whatever its term",
+            Self::TakeWithoutTrustCheck => "trust is not checked again after a take succeeded",
+            Self::FreedBeforeStopped => "the lease is freed before the work under it stopped",
+            Self::TermNotRaised => "a take keeps the term",
+            Self::TrustOutlivesEviction => {
+                "a member that finds itself evicted goes on until its ttl"
+            }
+            Self::HintsRequired => "a waiting candidate reads only when a hint comes",
+            Self::LeftBeforeStopped => "a member leaves before its work stopped",
+            Self::ElectedTwice => "an election is announced again at the next beat",
+            Self::RewritesSteadyView => {
+                "the leader publishes the view at every review, changed or not"
+            }
+        }
+    }
+}
+
+/// Which mistake is planted, if any. Without the feature `mutants` never one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Planted {
+    #[cfg(feature = "mutants")]
+    mutant: Option<Mutant>,
+}
+
+impl Planted {
+    /// Plants a mistake.
+    #[cfg(feature = "mutants")]
+    #[must_use]
+    pub const fn new(mutant: Option<Mutant>) -> Self {
+        Self { mutant }
+    }
+
+    /// Whether this one is planted.
+    #[cfg(feature = "mutants")]
+    #[must_use]
+    pub fn is(self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    /// Whether this one is planted: never.
+    #[cfg(not(feature = "mutants"))]
+    #[must_use]
+    #[inline(always)]
+    pub const fn is(self, _: Mutant) -> bool {
+        false
+    }
+}

@@ -1,0 +1,145 @@
+//! Names that people give, and ids that we draw.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::Random;
+
+/// The longest name in bytes.
+pub const MAX_NAME: usize = 4096;
+
+/// The lease whose holder leads the cluster.
+pub const LEADER: &str = "incumbent/leader";
+
+/// Why a name was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It is empty.
+    #[error("a {what} name is empty: give it at least one character")]
+    Empty {
+        /// What was to be named.
+        what: &'static str,
+    },
+    /// It is longer than [`MAX_NAME`].
+    #[error("a {what} name has {bytes} bytes, and {MAX_NAME} is the most: shorten \"{start}…\"")]
+    TooLong {
+        /// What was to be named.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// How it begins.
+        start: String,
+    },
+    /// It has a control character.
+    #[error("the {what} name {name:?} has a control character: use printable ones")]
+    Control {
+        /// What was to be named.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// It begins with `incumbent/`, which is kept for incumbent itself.
+    #[error("the lease name {name:?} is reserved: names may not begin with \"incumbent/\"")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Checks what a person gave as a name.
+///
+/// # Errors
+/// Says what is wrong with it and what would be right.
+pub fn check(what: &'static str, name: &str) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty { what });
+    }
+    if name.len() > MAX_NAME {
+        let start = name.chars().take(32).collect();
+        return Err(NameError::TooLong { what, bytes: name.len(), start });
+    }
+    if name.chars().any(char::is_control) {
+        return Err(NameError::Control { what, name: name.chars().take(64).collect() });
+    }
+    Ok(())
+}
+
+/// The name of a lease: `scheduler`, `shard-17`. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LeaseName(Arc<str>);
+
+impl LeaseName {
+    /// A lease's name as an application gives it.
+    ///
+    /// # Errors
+    /// If the name is empty, too long, has control characters or is reserved.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        check("lease", name)?;
+        if name.starts_with("incumbent/") {
+            return Err(NameError::Reserved { name: name.chars().take(64).collect() });
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The lease of the cluster's leader.
+    #[must_use]
+    pub fn leader() -> Self {
+        Self(LEADER.into())
+    }
+
+    /// The name's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for LeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One incarnation of a node. Drawn at random at each join, so that it never comes back.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MemberId(Arc<str>);
+
+impl MemberId {
+    /// Draws a new id: 128 random bits, in hexadecimal.
+    pub fn draw(random: &mut Random) -> Self {
+        Self(format!("{:016x}{:016x}", random.number(), random.number()).into())
+    }
+
+    /// An id from its text, as an operator types it or a record holds it.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The id's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get(..8).unwrap_or(&self.0))
+    }
+}

@@ -1,0 +1,495 @@
+//! A node: one member after another, and the leases that hang from it.
+//!
+//! No I/O and no clock: the driver says what time it is, sends the [`Request`]s, brings back
+//! the replies and acts on the [`Event`]s. Everything that could go wrong in a protocol is in
+//! here, and the simulator runs this very code.
+
+mod api;
+mod decide;
+mod reads;
+mod replies;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::farewell::{self, Farewell};
+use crate::keys;
+use crate::leader::Leader;
+use crate::lease::{Lease, Stage};
+use crate::member::{self, Ending, Member};
+use crate::mutant::{Mutant, Planted};
+use crate::names::{LeaseName, MemberId};
+use crate::random::Random;
+use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, Unreadable, View};
+use crate::settings::Timing;
+use crate::store::{Exchange, Expect, Key, Lane, Put, Read, Stamp, Version, Write};
+use crate::time::Moment;
+use crate::watch::Watch;
+
+/// What a node is, fixed for its life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// What it says about itself; its name is the node's.
+    pub profile: Profile,
+    /// The times it runs by.
+    pub timing: Timing,
+    /// Whether the store pushes hints.
+    pub push: bool,
+    /// Whether it campaigns for the lease of the cluster's leader and follows the view.
+    pub membership: bool,
+    /// The mistake to make, if any.
+    pub planted: Planted,
+}
+
+/// Names a request until its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// Something to be sent to the store. Requests of one lane may be sent together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// To be given back with the reply.
+    pub id: RequestId,
+    /// Which queue it belongs to.
+    pub lane: Lane,
+    /// What to send.
+    pub exchange: Exchange,
+    /// A reply after this is not waited for: the outcome counts as unknown.
+    pub deadline: Moment,
+}
+
+/// Why a lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Loss {
+    /// This node gave it up.
+    Resigned,
+    /// This node doesn't want it any more.
+    Withdrawn,
+    /// This node leaves the cluster.
+    Leaving,
+    /// The member ended, and with it all that hung from it.
+    Ended(Ending),
+    /// The store says that another has it: it lost data, or someone tampered with it.
+    Superseded,
+}
+
+/// What happened, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// This node is a member.
+    Joined {
+        /// Under this id.
+        member: MemberId,
+    },
+    /// This node holds a lease; work may start.
+    Elected {
+        /// Which lease.
+        lease: LeaseName,
+        /// The fencing token.
+        term: u64,
+        /// The incarnation that holds it.
+        member: MemberId,
+    },
+    /// The work under a lease must end; [`Node::stopped`] says when it has.
+    Lost {
+        /// Which lease.
+        lease: LeaseName,
+        /// The term that is over.
+        term: u64,
+        /// Why.
+        why: Loss,
+        /// Whether trust is over already; if not, there is time to finish in order.
+        abrupt: bool,
+    },
+    /// Work that was told to finish in order must end at once: trust is over.
+    Abort {
+        /// Which lease.
+        lease: LeaseName,
+        /// The term that is over.
+        term: u64,
+    },
+    /// The lease was freed after its work had stopped.
+    Freed {
+        /// Which lease.
+        lease: LeaseName,
+        /// The term that ended.
+        term: u64,
+    },
+    /// A lease that this node wants or watches is not as it was.
+    Observed {
+        /// Which lease.
+        lease: LeaseName,
+        /// Its record, if there is one.
+        record: Option<LeaseRecord>,
+    },
+    /// What [`Node::confirm`] found out.
+    Confirmed {
+        /// Which lease.
+        lease: LeaseName,
+        /// The term asked about.
+        term: u64,
+        /// Whether the store says so too; nothing if it can't be reached.
+        held: Option<bool>,
+    },
+    /// The members as the cluster's leader sees them.
+    Viewed(View),
+    /// This incarnation is over. The node joins anew unless it was asked to leave.
+    Ended {
+        /// Which incarnation.
+        member: MemberId,
+        /// Why.
+        why: Ending,
+    },
+    /// This node has left, and nothing will be sent any more.
+    Left,
+    /// A record can't be read; nothing is concluded from it.
+    Unreadable(Unreadable),
+}
+
+/// One node of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    config: Config,
+    random: Random,
+    writer: u64,
+    stamps: u64,
+    /// The next write repeats the last stamp, which only a planted mistake does.
+    repeats: bool,
+    requests: u64,
+    /// Wall-clock milliseconds, for display alone.
+    wall_ms: u64,
+
+    member: Option<Member>,
+    profiled: Profiled,
+    farewells: Vec<Farewell>,
+    joins: crate::backoff::Backoff,
+    leaving: bool,
+
+    leases: BTreeMap<LeaseName, Lease>,
+    /// Work that runs, or may still run: the member and the term under which it was started.
+    running: BTreeMap<LeaseName, (MemberId, u64)>,
+    watches: BTreeMap<MemberId, Watch>,
+    timers: BTreeSet<(Moment, LeaseName)>,
+    to_look: BTreeSet<LeaseName>,
+    leader: Option<Leader>,
+    index: reads::Index,
+
+    pending: BTreeMap<RequestId, Pending>,
+    outbox: VecDeque<Request>,
+    events: VecDeque<QueuedEvent>,
+}
+
+/// Events are made of records, which the model checker hashes by their text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct QueuedEvent(Event);
+
+impl std::hash::Hash for QueuedEvent {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        format!("{:?}", self.0).hash(state);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Profiled {
+    No,
+    Sending,
+    Yes,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Pending {
+    purpose: Purpose,
+    /// The member under which it was sent; replies to a former incarnation are ignored.
+    member: Option<MemberId>,
+    sent: Moment,
+    deadline: Moment,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Purpose {
+    Create,
+    Beat,
+    ReadBack,
+    Profile,
+    FarewellClose(MemberId),
+    FarewellRead(MemberId),
+    Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
+    Take(LeaseName, LeaseRecord),
+    Free(LeaseName, u64, LeaseRecord),
+    Touch(LeaseName, LeaseRecord),
+    Close(MemberRecord),
+    Confirm(LeaseName, u64),
+    Index { view: bool, intents: bool },
+    Obeyed,
+    LeaderList,
+    LeaderWrite,
+}
+
+impl Node {
+    /// A node that joins at once.
+    #[must_use]
+    pub fn new(config: Config, seed: u64, now: Moment) -> Self {
+        let mut random = Random::new(seed);
+        let writer = random.number();
+        let id = MemberId::draw(&mut random);
+        let member = Member::new(id, &config.timing, now);
+        let ttl = config.timing.ttl;
+        let mut node = Self {
+            config,
+            random,
+            writer,
+            stamps: 0,
+            repeats: false,
+            requests: 0,
+            wall_ms: 0,
+            member: Some(member),
+            profiled: Profiled::No,
+            farewells: Vec::new(),
+            joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
+            leaving: false,
+            leases: BTreeMap::new(),
+            running: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            to_look: BTreeSet::new(),
+            leader: None,
+            index: reads::Index::default(),
+            pending: BTreeMap::new(),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        if node.config.membership {
+            node.campaign(now, LeaseName::leader(), crate::lease::Candidacy::default());
+        }
+        node
+    }
+
+    /// Does all that is due. To be called after every input and at [`Self::wake_at`].
+    pub fn poll(&mut self, now: Moment) {
+        self.time_out(now);
+        self.drive_member(now);
+        self.drive_farewells(now);
+        self.drive_leases(now);
+        self.drive_leader(now);
+        self.drive_index(now);
+        self.finish_leaving(now);
+    }
+
+    /// When [`Self::poll`] has something to do by itself.
+    #[must_use]
+    pub fn wake_at(&self) -> Moment {
+        let deadline = self.pending.values().map(|pending| pending.deadline).min();
+        let farewell = self.farewells.iter().map(Farewell::wake_at).min();
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let leader = self.leader.as_ref().map(Leader::wake_at);
+        let member = self.member.as_ref().map(Member::wake_at);
+        [deadline, farewell, timer, leader, member]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Moment::NEVER)
+    }
+
+    fn drive_member(&mut self, now: Moment) {
+        // A step may end one incarnation, and the next has a step of its own.
+        for _ in 0..2 {
+            let planted = self.config.planted;
+            let Some(member) = &mut self.member else { return };
+            let Some(step) = member.step(now, &self.config.timing, &mut self.random, planted)
+            else {
+                break;
+            };
+            let key = keys::member(&member.id);
+            match step {
+                member::Step::Create(record) => {
+                    let put = self.put(key, Expect::Absent, record.bytes(), true);
+                    self.send(now, Lane::Beat, vec![put], Vec::new(), Purpose::Create);
+                }
+                member::Step::Beat(record, expect) => {
+                    let put = self.put(key, expect, record.bytes(), false);
+                    let reads = vec![self.index.board_read()];
+                    self.send(now, Lane::Beat, vec![put], reads, Purpose::Beat);
+                }
+                member::Step::ReadBack => {
+                    let reads = vec![Read::Key { key, unless: None }];
+                    self.send(now, Lane::Beat, Vec::new(), reads, Purpose::ReadBack);
+                }
+                member::Step::End(ending) => self.end(now, ending),
+            }
+        }
+        self.drive_profile(now);
+    }
+
+    fn drive_profile(&mut self, now: Moment) {
+        let Some(member) = &self.member else { return };
+        if self.profiled != Profiled::No || !member.is_trusted(now) {
+            return;
+        }
+        self.profiled = Profiled::Sending;
+        let key = keys::profile(&member.id);
+        let profile = Profile { joined_ms: self.wall_ms, ..self.config.profile.clone() };
+        let put = self.put(key, Expect::Absent, profile.bytes(), true);
+        self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Profile);
+    }
+
+    /// Ends this incarnation: all trust is over now.
+    fn end(&mut self, now: Moment, why: Ending) {
+        let Some(member) = self.member.take() else { return };
+        self.profiled = Profiled::No;
+        self.leader = None;
+        for lease in self.leases.values_mut() {
+            let name = lease.name.clone();
+            match lease.stage {
+                Stage::Held(term) => {
+                    let lost =
+                        Event::Lost { lease: name, term, why: Loss::Ended(why), abrupt: true };
+                    self.events.push_back(QueuedEvent(lost));
+                    lease.not_before = now + self.config.timing.ttl / 4;
+                }
+                Stage::Stopping(term) => {
+                    self.events.push_back(QueuedEvent(Event::Abort { lease: name, term }));
+                }
+                Stage::Seeking | Stage::Taking | Stage::ToFree(_) | Stage::Freeing(_) => {}
+            }
+            lease.stage = Stage::Seeking;
+            lease.released = 0;
+            lease.unsettled = None;
+            lease.look_at = now;
+        }
+        self.events.push_back(QueuedEvent(Event::Ended { member: member.id.clone(), why }));
+        if let Some(version) = member.version() {
+            let record = member.closing(&self.config.timing);
+            let give_up = now + self.config.timing.ttl * 2;
+            self.farewells.push(Farewell::new(record, version.clone(), give_up));
+        }
+        self.release_farewells(now);
+        if !self.leaving {
+            self.join_again(now, member.id);
+        }
+        self.arm_all(now);
+    }
+
+    fn join_again(&mut self, now: Moment, former: MemberId) {
+        let mut id = MemberId::draw(&mut self.random);
+        if self.config.planted.is(Mutant::MemberIdReused) {
+            id = former;
+        }
+        let at = now + self.joins.pause(&mut self.random);
+        self.member = Some(Member::new(id, &self.config.timing, at));
+    }
+
+    /// Lets former incarnations go whose work has stopped.
+    fn release_farewells(&mut self, now: Moment) {
+        for farewell in self.farewells.iter_mut().filter(|farewell| farewell.is_working()) {
+            let works = self.running.values().any(|(member, _)| *member == farewell.id);
+            if !works || self.config.planted.is(Mutant::LeftBeforeStopped) {
+                farewell.stopped(now);
+            }
+        }
+    }
+
+    fn drive_farewells(&mut self, now: Moment) {
+        let mut farewells = std::mem::take(&mut self.farewells);
+        for farewell in &mut farewells {
+            let id = farewell.id.clone();
+            match farewell.step(now) {
+                None => {}
+                Some(farewell::Step::Close(record, version)) => {
+                    let expect = Expect::Version(version);
+                    let put = self.put(keys::member(&id), expect, record.bytes(), true);
+                    let purpose = Purpose::FarewellClose(id);
+                    self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
+                }
+                Some(farewell::Step::Read) => {
+                    let reads = vec![Read::Key { key: keys::member(&id), unless: None }];
+                    let purpose = Purpose::FarewellRead(id);
+                    self.send(now, Lane::Change, Vec::new(), reads, purpose);
+                }
+            }
+        }
+        farewells.retain(|farewell| !farewell.is_over(now));
+        self.farewells = farewells;
+    }
+
+    /// Work → leases → member: the last step of leaving, once all work has stopped.
+    fn finish_leaving(&mut self, now: Moment) {
+        if !self.leaving {
+            return;
+        }
+        if let Some(member) = &self.member {
+            let works = self.running.values().any(|(id, _)| *id == member.id);
+            let early = self.config.planted.is(Mutant::LeftBeforeStopped);
+            let creating = !member.is_alive() && self.is_pending(&Purpose::Create);
+            if creating || member.is_waiting() || (works && !early) {
+                return;
+            }
+            self.end(now, Ending::Left);
+            self.drive_farewells(now);
+        }
+        if self.farewells.is_empty() && !self.events.iter().any(|event| event.0 == Event::Left) {
+            self.leaving = false;
+            self.leases.clear();
+            self.timers.clear();
+            self.events.push_back(QueuedEvent(Event::Left));
+        }
+    }
+
+    fn is_pending(&self, purpose: &Purpose) -> bool {
+        self.pending.values().any(|pending| pending.purpose == *purpose)
+    }
+
+    fn say(&mut self, event: Event) {
+        self.events.push_back(QueuedEvent(event));
+    }
+
+    fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>, hint: bool) -> Write {
+        if !std::mem::take(&mut self.repeats) {
+            self.stamps += 1;
+        }
+        let stamp = Stamp { writer: self.writer, attempt: self.stamps };
+        Write::Put(Put { key, expect, value, stamp, hint })
+    }
+
+    fn send(
+        &mut self,
+        now: Moment,
+        lane: Lane,
+        writes: Vec<Write>,
+        reads: Vec<Read>,
+        purpose: Purpose,
+    ) {
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        let deadline = now + self.config.timing.request;
+        let member = self.member.as_ref().map(|member| member.id.clone());
+        self.pending.insert(id, Pending { purpose, member, sent: now, deadline });
+        let exchange = Exchange { writes, reads };
+        self.outbox.push_back(Request { id, lane, exchange, deadline });
+    }
+
+    /// Notes when a lease wants to be looked after, once.
+    fn arm(&mut self, name: &LeaseName, at: Moment) {
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        if lease.armed != at {
+            self.timers.remove(&(lease.armed, name.clone()));
+            lease.armed = at;
+            if at != Moment::NEVER {
+                self.timers.insert((at, name.clone()));
+            }
+        }
+    }
+
+    fn arm_all(&mut self, at: Moment) {
+        let names: Vec<LeaseName> = self.leases.keys().cloned().collect();
+        for name in names {
+            self.arm(&name, at);
+        }
+    }
+
+    fn own_id(&self) -> Option<&MemberId> {
+        self.member.as_ref().filter(|member| member.is_alive()).map(|member| &member.id)
+    }
+
+    fn trusted(&self, now: Moment) -> bool {
+        self.member.as_ref().is_some_and(|member| member.is_trusted(now))
+    }
+}

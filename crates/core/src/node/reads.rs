@@ -1,0 +1,174 @@
+//! The board, and what it points to: the view and the operators' intents.
+
+use super::{
+    Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, Write, keys,
+};
+use crate::leader::{Step, Wanted};
+use crate::records::{Content, Intent, IntentState, Wish};
+use crate::store::{ErrorKind, Expect, Found, Record, Reply};
+
+/// What of the board and its records was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Index {
+    board: Option<Version>,
+    view: Option<Version>,
+    /// Revisions on the board, as far as they were followed up.
+    views_read: u64,
+    intents_read: u64,
+    views: u64,
+    intents: u64,
+    /// A hint came: read the board without waiting for the beat.
+    pub(super) want_board: bool,
+}
+
+impl Index {
+    /// The read that goes with every beat.
+    pub(super) fn board_read(&self) -> Read {
+        Read::Key { key: keys::board(), unless: self.board.clone() }
+    }
+}
+
+impl Node {
+    /// Reads what the board says has moved.
+    pub(super) fn drive_index(&mut self, now: Moment) {
+        let busy = |purpose: &Purpose| matches!(purpose, Purpose::Index { .. });
+        if !self.trusted(now) || self.pending.values().any(|pending| busy(&pending.purpose)) {
+            return;
+        }
+        let index = &mut self.index;
+        let view = self.config.membership && index.views > index.views_read;
+        let intents = index.intents > index.intents_read;
+        let board = std::mem::take(&mut index.want_board);
+        if !(view || intents || board) {
+            return;
+        }
+        let mut reads = vec![index.board_read()];
+        if view {
+            reads.push(Read::Key { key: keys::view(), unless: index.view.clone() });
+        }
+        if intents {
+            reads.push(Read::Prefix(keys::intents()));
+        }
+        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index { view, intents });
+    }
+
+    pub(super) fn observe_board(&mut self, found: Option<&Found>) {
+        let Some(Found::Record(stored)) = found else { return };
+        if self.index.board.as_ref() == Some(&stored.version) {
+            return;
+        }
+        match Board::read(stored) {
+            Ok(board) => {
+                self.index.views = board.view;
+                self.index.intents = board.intents;
+                // A board that went back belongs to a store that was restored: read it all.
+                self.index.views_read = self.index.views_read.min(board.view.saturating_sub(1));
+                self.index.intents_read = self.index.intents_read.min(board.intents);
+            }
+            Err(unreadable) => self.say(Event::Unreadable(unreadable)),
+        }
+        self.index.board = Some(stored.version.clone());
+    }
+
+    pub(super) fn observe_index(
+        &mut self,
+        now: Moment,
+        reads: &[Found],
+        view: bool,
+        intents: bool,
+        revisions: (u64, u64),
+    ) {
+        let mut reads = reads.iter();
+        self.observe_board(reads.next());
+        if view {
+            self.index.views_read = revisions.0;
+            if let Some(Found::Record(stored)) = reads.next() {
+                self.observe_view(stored);
+            }
+        }
+        if intents {
+            self.index.intents_read = revisions.1;
+            if let Some(Found::Records(records)) = reads.next() {
+                for stored in records {
+                    self.obey(now, stored);
+                }
+            }
+        }
+    }
+
+    /// Sends what the leader of the cluster wants read or written, if that is us.
+    pub(super) fn drive_leader(&mut self, now: Moment) {
+        let (timing, planted) = (&self.config.timing, self.config.planted);
+        if !self.trusted(now) {
+            return;
+        }
+        let Some(leader) = &mut self.leader else { return };
+        match leader.step(now, timing, planted) {
+            None => {}
+            Some(Step::List(reads)) => {
+                self.send(now, Lane::Watch, Vec::new(), reads, Purpose::LeaderList);
+            }
+            Some(Step::Write(wanted)) => {
+                let mut writes = Vec::with_capacity(wanted.len());
+                for write in wanted {
+                    writes.push(match write {
+                        Wanted::Put(key, expect, value) => self.put(key, expect, value, true),
+                        Wanted::Delete(key) => Write::Delete(key),
+                    });
+                }
+                self.send(now, Lane::Change, writes, Vec::new(), Purpose::LeaderWrite);
+            }
+        }
+    }
+
+    pub(super) fn leader_listed(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
+        if let Some(leader) = &mut self.leader {
+            leader.listed(now, answer);
+        }
+    }
+
+    pub(super) fn leader_wrote(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
+        if let Some(leader) = &mut self.leader {
+            leader.wrote(now, answer);
+        }
+    }
+
+    /// The revisions that a read of view and intents sent now will have followed up.
+    pub(super) fn revisions(&self) -> (u64, u64) {
+        (self.index.views, self.index.intents)
+    }
+
+    fn observe_view(&mut self, stored: &Record) {
+        match View::read(stored) {
+            Ok(view) => {
+                self.index.view = Some(stored.version.clone());
+                self.say(Event::Viewed(view));
+            }
+            Err(unreadable) => self.say(Event::Unreadable(unreadable)),
+        }
+    }
+
+    /// Does what an operator asks, if it is meant for us.
+    fn obey(&mut self, now: Moment, stored: &Record) {
+        let mut intent = match Intent::read(stored) {
+            Ok(intent) => intent,
+            Err(unreadable) => return self.say(Event::Unreadable(unreadable)),
+        };
+        if intent.state != IntentState::Open {
+            return;
+        }
+        let Wish::Resign { lease, term, successor } = intent.wish.clone();
+        let held = |node: &Self, name: &LeaseName| node.held(name) == Some(term);
+        let Some(name) = self.leases.keys().find(|name| name.as_str() == lease).cloned() else {
+            return;
+        };
+        if !held(self, &name) {
+            return;
+        }
+        self.resign(now, &name, term, successor);
+        intent.state = IntentState::Done;
+        let expect = Expect::Version(stored.version.clone());
+        let put = self.put(stored.key.clone(), expect, intent.bytes(), true);
+        self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Obeyed);
+    }
+}

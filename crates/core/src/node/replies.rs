@@ -1,0 +1,390 @@
+//! What replies from the store mean.
+
+use std::time::Duration;
+
+use super::{
+    Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Pending,
+    Profiled, Purpose, RequestId,
+};
+use crate::lease::{Known, Stage};
+use crate::records::{Content, MemberState};
+use crate::store::{ErrorKind, Found, Outcome, Reply};
+use crate::watch::Watch;
+
+type Answered<'a> = Result<&'a Reply, ErrorKind>;
+
+impl Node {
+    /// Takes in the reply to a request, or the error that came instead. A reply that comes
+    /// twice, or after its deadline, is ignored.
+    pub fn handle(&mut self, now: Moment, id: RequestId, answer: Result<Reply, ErrorKind>) {
+        // Trust that ended before this reply is over, whatever the reply says.
+        self.drive_member(now);
+        if let Some(pending) = self.pending.remove(&id) {
+            // Past its deadline an answer is no answer; a slow success stretches nothing.
+            let answer = if now > pending.deadline { Err(ErrorKind::Unknown) } else { answer };
+            self.answered(now, pending, answer.as_ref().map_err(|kind| *kind));
+        }
+    }
+
+    /// Gives up on requests whose deadline has passed: they may have been applied.
+    pub(super) fn time_out(&mut self, now: Moment) {
+        let late = |(id, pending): (&RequestId, &Pending)| (now > pending.deadline).then_some(*id);
+        let late: Vec<RequestId> = self.pending.iter().filter_map(late).collect();
+        for id in late {
+            if let Some(pending) = self.pending.remove(&id) {
+                self.answered(now, pending, Err(ErrorKind::Unknown));
+            }
+        }
+    }
+
+    fn answered(&mut self, now: Moment, pending: Pending, answer: Answered<'_>) {
+        if answer == Err(ErrorKind::Unknown) {
+            self.repeats = self.config.planted.is(Mutant::StampSentTwice);
+        }
+        let sent = pending.sent;
+        let current = pending.member.as_ref() == self.member.as_ref().map(|member| &member.id);
+        match pending.purpose {
+            Purpose::FarewellClose(id) => self.farewell_closed(now, &id, first_write(answer)),
+            Purpose::FarewellRead(id) => self.farewell_read(now, &id, first_read(answer)),
+            Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
+            Purpose::Close(record) => self.closed(now, record, first_write(answer)),
+            Purpose::Obeyed => {}
+            Purpose::Index { view, intents } => {
+                if let Ok(reply) = answer {
+                    let revisions = self.revisions();
+                    self.observe_index(now, &reply.reads, view, intents, revisions);
+                }
+            }
+            Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
+            // The rest was sent by one incarnation and concerns no other.
+            _ if !current => {}
+            Purpose::Create => self.created(now, first_write(answer)),
+            Purpose::Beat => self.beaten(now, answer),
+            Purpose::ReadBack => self.read_back(now, first_read(answer)),
+            Purpose::Profile => self.profiled(first_write(answer)),
+            Purpose::Take(lease, record) => self.taken_or_not(now, &lease, record, answer),
+            Purpose::Free(lease, term, record) => self.freed(now, &lease, term, record, answer),
+            Purpose::Touch(lease, record) => self.touched(now, &lease, record, answer),
+            Purpose::LeaderList => self.leader_listed(now, answer),
+            Purpose::LeaderWrite => self.leader_wrote(now, answer),
+        }
+    }
+
+    fn created(&mut self, now: Moment, outcome: Result<&Outcome, ErrorKind>) {
+        let planted = self.config.planted;
+        let Some(member) = &mut self.member else { return };
+        if member.created(now, outcome, &self.config.timing, planted) {
+            let member = member.id.clone();
+            self.joins.reset();
+            self.say(Event::Joined { member });
+            self.arm_all(now);
+            return;
+        }
+        let pause = self.joins.pause(&mut self.random);
+        if planted.is(Mutant::CreateRetriedAndBeatsOn) {
+            member.create_again(now + pause);
+            return;
+        }
+        // An id whose creation is in doubt is never used.
+        let id = member.id.clone();
+        self.member = None;
+        if !self.leaving {
+            self.join_again(now, id);
+        }
+    }
+
+    fn beaten(&mut self, now: Moment, answer: Answered<'_>) {
+        let (timing, planted) = (&self.config.timing, self.config.planted);
+        let Some(member) = &mut self.member else { return };
+        member.beaten(now, first_write(answer), timing, &mut self.random, planted);
+        if let Ok(reply) = answer {
+            self.observe_board(reply.reads.first());
+            if planted.is(Mutant::ElectedTwice) {
+                self.announce_again();
+            }
+        }
+    }
+
+    fn announce_again(&mut self) {
+        let Some(member) = self.own_id().cloned() else { return };
+        let held: Vec<(LeaseName, u64)> = self
+            .leases
+            .keys()
+            .filter_map(|name| self.held(name).map(|term| (name.clone(), term)))
+            .collect();
+        for (lease, term) in held {
+            self.say(Event::Elected { lease, term, member: member.clone() });
+        }
+    }
+
+    fn read_back(&mut self, now: Moment, found: Result<&Found, ErrorKind>) {
+        let (timing, planted) = (&self.config.timing, self.config.planted);
+        let Some(member) = &mut self.member else { return };
+        if let Some(ending) = member.read_back(now, found, timing, &mut self.random, planted) {
+            self.end(now, ending);
+        }
+    }
+
+    fn profiled(&mut self, outcome: Result<&Outcome, ErrorKind>) {
+        // Refused means that an earlier attempt is there: nobody else writes this key.
+        self.profiled = if outcome.is_ok() { Profiled::Yes } else { Profiled::No };
+    }
+
+    fn farewell_closed(
+        &mut self,
+        now: Moment,
+        id: &MemberId,
+        outcome: Result<&Outcome, ErrorKind>,
+    ) {
+        if let Some(farewell) = self.farewells.iter_mut().find(|farewell| farewell.id == *id) {
+            farewell.closed(now, outcome, &mut self.random);
+        }
+    }
+
+    fn farewell_read(&mut self, now: Moment, id: &MemberId, found: Result<&Found, ErrorKind>) {
+        if let Some(farewell) = self.farewells.iter_mut().find(|farewell| farewell.id == *id) {
+            farewell.read(now, found, &mut self.random);
+        }
+    }
+
+    fn looked(
+        &mut self,
+        now: Moment,
+        sent: Moment,
+        leases: &[LeaseName],
+        holders: &[MemberId],
+        answer: Answered<'_>,
+    ) {
+        let planted = self.config.planted;
+        if let Ok(reply) = answer {
+            for (holder, found) in holders.iter().zip(reply.reads.iter().skip(leases.len())) {
+                let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
+                watch.observe(sent, now, found, planted);
+            }
+        }
+        for (at, name) in leases.iter().enumerate() {
+            let found = answer.map(|reply| reply.reads.get(at));
+            self.looked_at(now, name, found);
+        }
+        self.forget_watches(leases.len());
+    }
+
+    fn looked_at(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        found: Result<Option<&Found>, ErrorKind>,
+    ) {
+        let own = self.own_id().cloned();
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        lease.looking = false;
+        let Ok(Some(found)) = found else {
+            lease.look_at = now + lease.failures.pause(&mut self.random);
+            let at = lease.look_at;
+            return self.arm(name, at);
+        };
+        lease.failures.reset();
+        let observed = lease.observe(found);
+        lease.look_at = match lease.holder() {
+            Some(holder) if Some(holder) != own.as_ref() => {
+                let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
+                watch.look_at(now, self.config.push, &mut self.random)
+            }
+            Some(_) | None if self.config.push => now + self.config.timing.beat,
+            Some(_) | None => now + Duration::from_secs(1),
+        };
+        let record = match &lease.known {
+            Known::Record(record, _) => Some(record.clone()),
+            Known::Unread | Known::Absent | Known::Unreadable => None,
+        };
+        match observed {
+            Ok(true) => self.say(Event::Observed { lease: name.clone(), record }),
+            Ok(false) => {}
+            Err(unreadable) => self.say(Event::Unreadable(unreadable)),
+        }
+        self.arm(name, now);
+    }
+
+    /// Drops watches of members that no lease hangs from any more.
+    fn forget_watches(&mut self, looked: usize) {
+        if self.watches.len() > looked * 2 + 8 {
+            let leases = &self.leases;
+            self.watches.retain(|member, watch| {
+                watch.closing || leases.values().any(|lease| lease.holder() == Some(member))
+            });
+        }
+    }
+
+    fn closed(&mut self, now: Moment, record: MemberRecord, outcome: Result<&Outcome, ErrorKind>) {
+        let holder = record.id.clone();
+        if let Some(watch) = self.watches.get_mut(&holder) {
+            watch.closing = false;
+            if let Ok(Outcome::Applied(version)) = outcome {
+                watch.closed(record, version.clone(), now);
+            }
+        }
+        let pause = match outcome {
+            Ok(_) => Duration::ZERO,
+            Err(_) => self.random.span(Duration::from_millis(50), Duration::from_millis(200)),
+        };
+        let applied = matches!(outcome, Ok(Outcome::Applied(_)));
+        let waiting: Vec<LeaseName> = self
+            .leases
+            .values_mut()
+            .filter(|lease| lease.holder() == Some(&holder))
+            .map(|lease| {
+                if !applied {
+                    lease.look_at = now + pause;
+                }
+                lease.name.clone()
+            })
+            .collect();
+        for name in waiting {
+            self.arm(&name, now + pause);
+        }
+    }
+
+    fn taken_or_not(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        record: LeaseRecord,
+        answer: Answered<'_>,
+    ) {
+        let trusted = self.trusted(now) || self.config.planted.is(Mutant::TakeWithoutTrustCheck);
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        if lease.stage != Stage::Taking {
+            return;
+        }
+        lease.stage = Stage::Seeking;
+        let term = record.term;
+        match first_write(answer) {
+            Ok(Outcome::Applied(version)) => {
+                lease.learn(Known::Record(record, version.clone()));
+                if lease.is_electable() && trusted {
+                    return self.elect(name, term);
+                }
+                lease.stage = Stage::ToFree(term);
+            }
+            Ok(Outcome::Refused | Outcome::Deleted) => {
+                lease.not_before = now + lease.conflicts.pause(&mut self.random);
+                lease.look_at = now;
+                lease.known = Known::Unread;
+            }
+            Err(kind) => {
+                if kind == ErrorKind::Unknown {
+                    lease.unsettled = Some(lease.expect());
+                }
+                let pause = lease.failures.pause(&mut self.random);
+                lease.not_before = lease.not_before.max(now + pause);
+                lease.look_at = now + pause;
+                // What was read before the take says nothing any more; the version that it
+                // expected stays noted in `unsettled`.
+                lease.known = Known::Unread;
+            }
+        }
+        self.arm(name, now);
+    }
+
+    fn freed(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        term: u64,
+        record: LeaseRecord,
+        answer: Answered<'_>,
+    ) {
+        let ttl = self.config.timing.ttl;
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        if lease.stage != Stage::Freeing(term) {
+            return;
+        }
+        match first_write(answer) {
+            Ok(Outcome::Applied(version)) => {
+                lease.learn(Known::Record(record, version.clone()));
+                lease.stage = Stage::Seeking;
+                lease.look_at = now + ttl / 3;
+                // F30: who resigned stands back, so that somebody else can win.
+                let rest = self.random.span(ttl / 3, ttl / 2);
+                lease.not_before = lease.not_before.max(now + rest);
+                self.say(Event::Freed { lease: name.clone(), term });
+            }
+            Ok(Outcome::Deleted) => {
+                lease.learn(Known::Absent);
+                lease.stage = Stage::Seeking;
+                self.say(Event::Freed { lease: name.clone(), term });
+            }
+            Ok(Outcome::Refused) | Err(_) => {
+                lease.stage = Stage::ToFree(term);
+                lease.successor = record.successor;
+                lease.known = Known::Unread;
+                lease.look_at = now + lease.failures.pause(&mut self.random);
+            }
+        }
+        self.arm(name, now);
+    }
+
+    fn touched(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        record: LeaseRecord,
+        answer: Answered<'_>,
+    ) {
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        if lease.stage != Stage::Taking {
+            return;
+        }
+        lease.stage = Stage::Seeking;
+        match first_write(answer) {
+            Ok(Outcome::Applied(version)) => {
+                lease.learn(Known::Record(record, version.clone()));
+            }
+            Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
+                lease.known = Known::Unread;
+                lease.look_at = now + lease.failures.pause(&mut self.random);
+            }
+        }
+        self.arm(name, now);
+    }
+
+    fn confirmed(&mut self, name: &LeaseName, term: u64, current: bool, answer: Answered<'_>) {
+        let held = answer.ok().map(|reply| current && self.store_agrees(name, term, reply));
+        if held == Some(false) && self.held(name) == Some(term) {
+            // F12: another holder's name ends leadership at once, not at a deadline.
+            if let Some(lease) = self.leases.get_mut(name) {
+                lease.stage = Stage::Seeking;
+                lease.known = Known::Unread;
+            }
+            if *name == LeaseName::leader() {
+                self.leader = None;
+            }
+            let lease = name.clone();
+            self.say(Event::Lost { lease, term, why: Loss::Superseded, abrupt: true });
+        }
+        self.say(Event::Confirmed { lease: name.clone(), term, held });
+    }
+
+    fn store_agrees(&self, name: &LeaseName, term: u64, reply: &Reply) -> bool {
+        let (Some(Found::Record(lease)), Some(Found::Record(member))) =
+            (reply.reads.first(), reply.reads.get(1))
+        else {
+            return false;
+        };
+        let (Ok(lease), Ok(member)) = (LeaseRecord::read(lease), MemberRecord::read(member)) else {
+            return false;
+        };
+        lease.name == name.as_str()
+            && lease.term == term
+            && lease.holder.is_some_and(|holder| Some(&holder.member) == self.own_id())
+            && member.state == MemberState::Alive
+    }
+}
+
+fn first_write(answer: Answered<'_>) -> Result<&Outcome, ErrorKind> {
+    answer.and_then(|reply| reply.writes.first().ok_or(ErrorKind::Unknown))
+}
+
+fn first_read(answer: Answered<'_>) -> Result<&Found, ErrorKind> {
+    answer.and_then(|reply| reply.reads.first().ok_or(ErrorKind::Unknown))
+}

@@ -1,0 +1,65 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Content, Extra};
+use crate::names::MemberId;
+
+/// What an operator asks for. Kept in the store, so that it works without push and whoever
+/// holds the lease sees it at its next beat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Intent {
+    /// The format number.
+    pub format: u32,
+    /// Unique, and part of the key.
+    pub id: String,
+    /// What is asked.
+    pub wish: Wish,
+    /// Whether it was done.
+    pub state: IntentState,
+    /// Who asked, for people.
+    #[serde(default)]
+    pub by: String,
+    /// When, by that person's wall clock: for display alone.
+    #[serde(default)]
+    pub at_ms: u64,
+    /// Fields of other versions.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Wish {
+    /// The holder in this very term shall give the lease up.
+    Resign {
+        /// The lease's full name.
+        lease: String,
+        /// The term; a later holder is not meant.
+        term: u64,
+        /// For whom others shall hold back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        successor: Option<MemberId>,
+    },
+}
+
+/// Whether an intent was obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IntentState {
+    /// Not yet.
+    Open,
+    /// It was; the record may be deleted.
+    Done,
+    /// What it was about is no more; the record may be deleted.
+    Obsolete,
+}
+
+impl Content for Intent {
+    fn format(&self) -> u32 {
+        self.format
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Content, Extra, FORMAT};
+use crate::names::{LeaseName, MemberId};
+
+/// How many changes of hands a lease remembers.
+pub const MAX_CHANGES: usize = 16;
+
+/// A named exclusive right. Never deleted: its term would start again, and the fence with it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LeaseRecord {
+    /// The format number.
+    pub format: u32,
+    /// The full name; the key may hold only its beginning and a hash.
+    pub name: String,
+    /// Grows by one each time the lease changes hands: the fencing token.
+    pub term: u64,
+    /// Who has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
+    /// Whatever the holder wants others to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// The member for whom others hold back a little, after a transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<MemberId>,
+    /// The last changes, oldest first.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+    /// Fields of other versions.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Who has a lease and where it can be reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Holder {
+    /// The member from whose record the lease hangs.
+    pub member: MemberId,
+    /// Its node's name, for people.
+    pub node: String,
+    /// Where it can be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+}
+
+/// One change of hands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Change {
+    /// The term that began or ended.
+    pub term: u64,
+    /// Which of the two, and why.
+    pub kind: ChangeKind,
+    /// The node that wrote this.
+    pub node: String,
+    /// Wall-clock milliseconds since 1970 on that node: for display alone.
+    pub at_ms: u64,
+}
+
+/// What a change of hands was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// Taken while it was free.
+    Taken,
+    /// Taken after the holder's member had left.
+    Inherited,
+    /// Taken after the holder's member had expired.
+    Expired,
+    /// Taken a ttl after the holder's member had been evicted.
+    Evicted,
+    /// Freed by its holder.
+    Freed,
+}
+
+impl ChangeKind {
+    /// The word that records and people use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Inherited => "inherited",
+            Self::Expired => "expired",
+            Self::Evicted => "evicted",
+            Self::Freed => "freed",
+        }
+    }
+}
+
+impl LeaseRecord {
+    /// A lease that nobody has had yet.
+    #[must_use]
+    pub fn fresh(name: &LeaseName) -> Self {
+        Self {
+            format: FORMAT,
+            name: name.as_str().to_owned(),
+            term: 0,
+            holder: None,
+            payload: None,
+            successor: None,
+            changes: Vec::new(),
+            extra: Extra::new(),
+        }
+    }
+
+    /// Remembers a change, and forgets the oldest past [`MAX_CHANGES`].
+    pub fn remember(&mut self, change: Change) {
+        self.changes.push(change);
+        let over = self.changes.len().saturating_sub(MAX_CHANGES);
+        self.changes.drain(..over);
+    }
+
+    /// When the present holder took it, by that holder's wall clock.
+    #[must_use]
+    pub fn since_ms(&self) -> Option<u64> {
+        let taken = |change: &&Change| change.kind != ChangeKind::Freed && change.term == self.term;
+        self.changes.iter().rev().find(taken).map(|change| change.at_ms)
+    }
+}
+
+impl Content for LeaseRecord {
+    fn format(&self) -> u32 {
+        self.format
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.holder.is_some() && self.term == 0 {
+            return Err("it is held in term 0".to_owned());
+        }
+        if self.term > u64::MAX / 2 {
+            return Err(format!("term {} leaves no room for more", self.term));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,313 @@
+//! Watching another member: when it may be closed, and when to look again.
+
+use std::time::Duration;
+
+use crate::mutant::{Mutant, Planted};
+use crate::random::Random;
+use crate::records::{Content, MemberRecord, MemberState};
+use crate::store::{Found, Version};
+use crate::time::Moment;
+
+/// A bracket wider than this is narrowed by one probe.
+const WIDE: Duration = Duration::from_millis(40);
+/// After a beat that wasn't there when due, looked for again after this, doubling.
+const MISSED: Duration = Duration::from_millis(50);
+/// No longer than this between two looks for a missing beat.
+const SLOWEST: Duration = Duration::from_secs(1);
+
+/// What one node knows about another member's record.
+///
+/// A beat announces when the next is due. The watcher brackets each beat on its own clock: not
+/// before it sent the last read that didn't show it, not after it received the first that did.
+/// Shifted by the announced interval, the bracket says when the next beat must be visible. So a
+/// beat is seen late by milliseconds at little more than one read a beat, and no other clock is
+/// involved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Watch {
+    sight: Sight,
+    /// When the last read was sent that showed nothing new.
+    stale: Option<Moment>,
+    /// Looks past the time when a beat was due.
+    misses: u32,
+    probed: bool,
+    /// A closing is on its way.
+    pub(crate) closing: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Sight {
+    Nothing,
+    Absent,
+    Unreadable,
+    Seen(Seen),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Seen {
+    record: MemberRecord,
+    version: Version,
+    /// When the first reply arrived that showed this version.
+    received: Moment,
+    /// Not earlier than this was it written, by our clock.
+    earliest: Moment,
+    age: Option<Duration>,
+}
+
+/// What a watch concludes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Not read yet.
+    Unread,
+    /// There is no record; it must be created as expired before anything is concluded.
+    Absent,
+    /// It can't be read; nothing is concluded.
+    Unreadable,
+    /// It may not be closed before this moment.
+    AliveUntil(Moment),
+    /// It left or expired: what it held is free.
+    Closed(MemberState),
+    /// It was evicted: what it held is free from this moment on.
+    EvictedUntil(Moment),
+}
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        Self { sight: Sight::Nothing, stale: None, misses: 0, probed: false, closing: false }
+    }
+
+    /// The version already known, so that a read can leave out what didn't change.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        match &self.sight {
+            Sight::Seen(seen) => Some(&seen.version),
+            Sight::Nothing | Sight::Absent | Sight::Unreadable => None,
+        }
+    }
+
+    /// The record to close and the version that it must still have.
+    pub(crate) fn seen(&self) -> Option<(&MemberRecord, &Version)> {
+        match &self.sight {
+            Sight::Seen(seen) => Some((&seen.record, &seen.version)),
+            Sight::Nothing | Sight::Absent | Sight::Unreadable => None,
+        }
+    }
+
+    /// Takes in the answer to a read that was sent and received at these moments.
+    pub(crate) fn observe(&mut self, sent: Moment, now: Moment, found: &Found, planted: Planted) {
+        let received = if planted.is(Mutant::WatchFromSend) { sent } else { now };
+        let record = match found {
+            Found::Unchanged => return self.missed(sent),
+            Found::Absent | Found::Records(_) => {
+                self.sight = Sight::Absent;
+                return;
+            }
+            Found::Record(record) => record,
+        };
+        if self.version() == Some(&record.version) {
+            return self.missed(sent);
+        }
+        match MemberRecord::read(record) {
+            Ok(content) => {
+                let earliest = self.stale.unwrap_or(Moment::START);
+                self.saw(content, record.version.clone(), received, earliest, record.age);
+                self.stale = Some(sent);
+            }
+            Err(_) => self.sight = Sight::Unreadable,
+        }
+    }
+
+    /// Takes in that the record was closed by ourselves.
+    pub(crate) fn closed(&mut self, record: MemberRecord, version: Version, now: Moment) {
+        self.saw(record, version, now, now, None);
+    }
+
+    fn saw(
+        &mut self,
+        record: MemberRecord,
+        version: Version,
+        received: Moment,
+        earliest: Moment,
+        age: Option<Duration>,
+    ) {
+        // The first sight of a member tells only that it beat within the last interval.
+        let recent =
+            Moment::from_nanos(received.as_nanos().saturating_sub(record.due().as_nanos() as u64));
+        let earliest = earliest.max(recent).min(received);
+        self.sight = Sight::Seen(Seen { record, version, received, earliest, age });
+        self.misses = 0;
+        self.probed = false;
+    }
+
+    fn missed(&mut self, sent: Moment) {
+        self.stale = Some(sent);
+        if let Sight::Seen(seen) = &self.sight {
+            if sent >= seen.received + seen.record.due() {
+                self.misses = self.misses.saturating_add(1);
+            } else {
+                self.probed = true;
+            }
+        }
+    }
+
+    /// What may be concluded now.
+    pub(crate) fn verdict(&self, own_ttl: Duration, planted: Planted) -> Verdict {
+        let seen = match &self.sight {
+            Sight::Nothing => return Verdict::Unread,
+            Sight::Absent => return Verdict::Absent,
+            Sight::Unreadable => return Verdict::Unreadable,
+            Sight::Seen(seen) => seen,
+        };
+        let ttl = if planted.is(Mutant::WatcherUsesOwnTtl) { own_ttl } else { seen.record.ttl() };
+        match seen.record.state {
+            MemberState::Left | MemberState::Expired => Verdict::Closed(seen.record.state),
+            MemberState::Evicted if planted.is(Mutant::EvictedFreeAtOnce) => {
+                Verdict::Closed(MemberState::Evicted)
+            }
+            MemberState::Evicted => Verdict::EvictedUntil(seen.received + ttl),
+            MemberState::Alive => {
+                let aged = seen.age.unwrap_or_default();
+                if planted.is(Mutant::StoreClockDecides) && aged > ttl {
+                    return Verdict::AliveUntil(seen.received + ttl / 2);
+                }
+                Verdict::AliveUntil(seen.received + ttl)
+            }
+        }
+    }
+
+    /// When to read the record again.
+    pub(crate) fn look_at(&self, now: Moment, push: bool, random: &mut Random) -> Moment {
+        let at = match &self.sight {
+            Sight::Seen(seen) if seen.record.state == MemberState::Alive => {
+                self.beat_visible_at(seen, now, random)
+            }
+            Sight::Seen(_) | Sight::Absent | Sight::Unreadable => now + SLOWEST,
+            Sight::Nothing => now,
+        };
+        if push { at } else { at.min(now + SLOWEST) }
+    }
+
+    fn beat_visible_at(&self, seen: &Seen, now: Moment, random: &mut Random) -> Moment {
+        // A small offset keeps many watchers of one member apart.
+        let offset = random.span(Duration::from_millis(2), Duration::from_millis(12));
+        if self.misses > 0 {
+            let again = MISSED.saturating_mul(1 << (self.misses - 1).min(5)).min(SLOWEST);
+            return now + again + offset;
+        }
+        let due = seen.record.due();
+        let width = seen.received.since(seen.earliest);
+        let middle = seen.earliest + due + width / 2;
+        if width > WIDE && !self.probed && middle > now {
+            return middle;
+        }
+        (seen.received + due + offset).max(now + Duration::from_millis(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::MemberId;
+    use crate::store::{Key, Record};
+
+    const TTL: Duration = Duration::from_secs(15);
+    const DUE: Duration = Duration::from_secs(5);
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    fn beat(number: u64, state: MemberState) -> Found {
+        let mut record = MemberRecord::joining(MemberId::new("m"), TTL, DUE).closed(state);
+        record.beat = number;
+        Found::Record(Record {
+            key: Key::new("member/m"),
+            value: record.bytes(),
+            version: Version::new(&number.to_string()),
+            age: Some(Duration::from_secs(3600)),
+        })
+    }
+
+    fn watching(reads: &[(u64, u64, Found)]) -> Watch {
+        let mut watch = Watch::new();
+        for (sent, received, found) in reads {
+            watch.observe(at(*sent), at(*received), found, Planted::default());
+        }
+        watch
+    }
+
+    #[test]
+    fn expiry_counts_from_the_first_reply_that_showed_the_version() {
+        let alive = MemberState::Alive;
+        let watch = watching(&[
+            (0, 100, beat(1, alive)),
+            (3000, 3010, beat(1, alive)),
+            (4000, 4010, Found::Unchanged),
+        ]);
+        let verdict = watch.verdict(TTL, Planted::default());
+        assert_eq!(verdict, Verdict::AliveUntil(at(15_100)), "nor does the age of an hour matter");
+    }
+
+    #[test]
+    fn eviction_frees_a_ttl_after_it_was_seen() {
+        let watch = watching(&[(0, 100, beat(1, MemberState::Evicted))]);
+        assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::EvictedUntil(at(15_100)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_neither_absent_nor_closed() {
+        let garbage = Found::Record(Record {
+            key: Key::new("member/m"),
+            value: b"{\"format\":1".to_vec(),
+            version: Version::new("1"),
+            age: None,
+        });
+        let watch = watching(&[(0, 1, garbage)]);
+        assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::Unreadable);
+        let watch = watching(&[(0, 1, Found::Absent)]);
+        assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::Absent);
+    }
+
+    #[test]
+    fn each_beat_is_looked_for_when_it_is_due() {
+        let alive = MemberState::Alive;
+        let mut random = Random::new(1);
+        // Beat 2 was written between the sends at 990 and its sight at 1000.
+        let mut watch = watching(&[
+            (0, 10, beat(1, alive)),
+            (990, 995, Found::Unchanged),
+            (998, 1000, beat(2, alive)),
+        ]);
+        let next = watch.look_at(at(1000), true, &mut random);
+        assert!(next >= at(6000) && next <= at(6020), "{next:?}");
+        // Not there: looked for again soon, then less often.
+        watch.observe(at(6010), at(6011), &Found::Unchanged, Planted::default());
+        let soon = watch.look_at(at(6011), true, &mut random);
+        assert!(soon <= at(6011) + MISSED + Duration::from_millis(13), "{soon:?}");
+        for second in 7..20 {
+            watch.observe(
+                at(second * 1000),
+                at(second * 1000),
+                &Found::Unchanged,
+                Planted::default(),
+            );
+        }
+        let later = watch.look_at(at(20_000), true, &mut random).since(at(20_000));
+        assert!(later >= SLOWEST / 2 && later <= SLOWEST + Duration::from_millis(13), "{later:?}");
+    }
+
+    #[test]
+    fn a_wide_bracket_is_narrowed_by_one_probe() {
+        let mut watch = watching(&[(0, 10, beat(1, MemberState::Alive))]);
+        let mut random = Random::new(1);
+        let probe = watch.look_at(at(10), true, &mut random);
+        assert!(probe > at(2000) && probe < at(3000), "{probe:?}");
+        watch.observe(probe, probe, &Found::Unchanged, Planted::default());
+        let next = watch.look_at(probe, true, &mut random);
+        assert!(next >= at(5010), "{next:?}");
+    }
+
+    #[test]
+    fn without_push_no_more_than_a_second_passes() {
+        let watch = watching(&[(0, 10, beat(1, MemberState::Alive))]);
+        assert!(watch.look_at(at(10), false, &mut Random::new(1)) <= at(1010));
+    }
+}
