@@ -42,11 +42,11 @@ impl Database {
             )));
         }
         let mut connection = connect(path, OpenFlags::empty()).map_err(fail)?;
-        connection.busy_timeout(busy).map_err(fail)?;
         if connection.is_readonly(MAIN_DB).map_err(fail)? {
             return Err(read_only(path));
         }
         use_log(&connection, path, busy, during)?;
+        connection.busy_timeout(busy).map_err(fail)?;
         set_synchronous(&connection, options.synchronous).map_err(fail)?;
         // This reads and thereby opens the log, so its identity can be taken below.
         schema::prepare(&mut connection, path, &options.prefix, during)?;
@@ -144,9 +144,10 @@ fn use_log(
     busy: Duration,
     during: During,
 ) -> Result<(), StoreError> {
-    // SQLite doesn't wait by itself when the switch meets another connection's lock, as it does
-    // when several processes start on a new file at once.
+    // SQLite waits by itself in some of the cases where the switch meets another connection's
+    // lock, but not when several processes start on a new file at once. So all waiting is here.
     const PAUSE: Duration = Duration::from_millis(10);
+    connection.busy_timeout(Duration::ZERO).map_err(|error| translate(path, &error, during))?;
     let mut left = busy.max(Duration::from_millis(500));
     let mode = loop {
         match journal_mode(connection) {

@@ -24,11 +24,12 @@ pub(crate) fn translate(path: &Path, error: &Error, during: During) -> StoreErro
         During::Commit => kind_of_commit(code),
     };
     let path = path.display();
-    let message = match next_step(code) {
-        Some(step) => format!("SQLite database {path}: {error}. {step}"),
-        None => format!("SQLite database {path}: {error}"),
-    };
-    StoreError { kind, message }
+    // The number tells apart what SQLite calls by one name, such as the many I/O errors.
+    let number = error
+        .sqlite_error()
+        .map_or(String::new(), |error| format!(" (SQLite error {})", error.extended_code));
+    let step = next_step(code).map_or(String::new(), |step| format!(". {step}"));
+    StoreError { kind, message: format!("SQLite database {path}: {error}{number}{step}") }
 }
 
 /// Whether a connection is as good as before in spite of this error.
@@ -84,7 +85,10 @@ fn next_step(code: Option<ErrorCode>) -> Option<&'static str> {
             "See that its directory exists, that this process may write there, and that its \
              limit of open files isn't reached"
         }
-        ErrorCode::SystemIoFailure => "See the system's log for errors of the disk",
+        ErrorCode::SystemIoFailure => {
+            "See the system's log for errors of the disk, and whether somebody touched the \
+             -wal and -shm files"
+        }
         ErrorCode::FileLockingProtocolFailed => {
             "Locks don't work there: use a local disk instead of a network file system"
         }

@@ -27,8 +27,14 @@ pub(crate) struct LaneSender {
 
 #[derive(Debug)]
 enum Job {
-    Exchange { cluster: String, exchange: Exchange, answer: oneshot::Sender<Answered> },
+    Exchange {
+        cluster: String,
+        exchange: Exchange,
+        answer: oneshot::Sender<Answered>,
+    },
     Checkpoint,
+    /// Closes the connection if its files were deleted or replaced.
+    Check,
 }
 
 type Answered = Result<Reply, StoreError>;
@@ -69,6 +75,12 @@ impl LaneSender {
             Err(StoreError::unknown("the thread of the SQLite store ended before it answered"))
         })
     }
+
+    /// Makes an idle lane let go of files that are no longer there. SQLite shares the log's index
+    /// between the connections of a process, so one that keeps the old stands in the way of all.
+    pub(crate) fn check(&self) {
+        let _ = self.jobs.send(Job::Check);
+    }
 }
 
 struct LaneThread {
@@ -92,6 +104,7 @@ impl LaneThread {
                     let _ = answer.send(self.exchange(&cluster, &exchange));
                 }
                 Job::Checkpoint => self.checkpoint(),
+                Job::Check => self.database = self.database.take().filter(Database::is_current),
             }
         }
     }
@@ -128,8 +141,9 @@ impl LaneThread {
     fn adopt(&mut self, database: Database) {
         if self.checkpoints.is_some() {
             // A checkpoint takes as long as the application's writes make it. Without this the
-            // commit of a beat would now and then pay for it.
-            let _ = database.connection.execute_batch("PRAGMA wal_autocheckpoint = 0");
+            // commit of a beat would now and then pay for it; so it does only if all others fail
+            // to, at ten times the size.
+            let _ = database.connection.execute_batch("PRAGMA wal_autocheckpoint = 10000");
         }
         self.database = Some(database);
     }

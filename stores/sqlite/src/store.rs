@@ -87,12 +87,22 @@ impl Store for SqliteStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
+        let Inner { beat, change, watch, .. } = &*self.inner;
         let sender = match lane {
-            Lane::Beat => &self.inner.beat,
-            Lane::Change => &self.inner.change,
-            Lane::Watch => &self.inner.watch,
+            Lane::Beat => beat,
+            Lane::Change => change,
+            Lane::Watch => watch,
         };
-        Box::pin(sender.exchange(cluster, exchange))
+        Box::pin(async move {
+            let answer = sender.exchange(cluster, exchange).await;
+            if answer.is_err() {
+                // Should the file be gone, a lane that is idle would not notice by itself.
+                for lane in [beat, change, watch] {
+                    lane.check();
+                }
+            }
+            answer
+        })
     }
 
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {

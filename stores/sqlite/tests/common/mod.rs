@@ -1,0 +1,202 @@
+//! What the tests of this store share.
+#![allow(dead_code, unreachable_pub)] // Each test file uses a part of it.
+#![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use incumbent_core::store::{
+    Exchange, Expect, Found, HintGuard, Key, Lane, Outcome, Put, Read, Record, Reply, Stamp, Store,
+    StoreError, Version, Write,
+};
+use incumbent_sqlite::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+
+/// A new file in a directory that goes away with the test.
+pub struct Place {
+    pub directory: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("app.db")
+    }
+
+    /// Fast, because most tests don't cut the power.
+    pub fn options(&self) -> SqliteOptions {
+        SqliteOptions::new(self.path()).synchronous(incumbent_sqlite::Synchronous::Normal)
+    }
+
+    pub fn store(&self) -> SqliteStore {
+        SqliteStore::open(self.options()).expect("the store opens")
+    }
+
+    /// A connection as the application would have one.
+    pub fn application(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).expect("the application opens its file")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.directory.path().join("app.db-wal")
+    }
+
+    pub fn remove_files(&self) {
+        for suffix in ["", "-wal", "-shm"] {
+            let path = self.directory.path().join(format!("app.db{suffix}"));
+            std::fs::remove_file(path).expect("the file was there");
+        }
+    }
+}
+
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+pub fn send(
+    store: &SqliteStore,
+    cluster: &str,
+    lane: Lane,
+    writes: Vec<Write>,
+    reads: Vec<Read>,
+) -> Result<Reply, StoreError> {
+    block_on(store.exchange(cluster, lane, Exchange { writes, reads }))
+}
+
+pub fn write(store: &SqliteStore, cluster: &str, write: Write) -> Result<Outcome, StoreError> {
+    send(store, cluster, Lane::Change, vec![write], vec![]).map(|mut reply| reply.writes.remove(0))
+}
+
+pub fn find(store: &SqliteStore, cluster: &str, key: &str) -> Option<Record> {
+    let found = send(store, cluster, Lane::Watch, vec![], vec![read(key)]).expect("a read");
+    match found.reads.into_iter().next() {
+        Some(Found::Record(record)) => Some(record),
+        Some(Found::Absent) => None,
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+pub fn read(key: &str) -> Read {
+    Read::Key { key: Key::new(key), unless: None }
+}
+
+pub fn stamp(attempt: u64) -> Stamp {
+    Stamp { writer: u64::from(std::process::id()), attempt }
+}
+
+pub fn version(attempt: u64) -> Version {
+    stamp(attempt).version()
+}
+
+pub fn applied(attempt: u64) -> Outcome {
+    Outcome::Applied(version(attempt))
+}
+
+/// Creates a record, quietly.
+pub fn create(key: &str, attempt: u64) -> Write {
+    put(key, Expect::Absent, attempt, false)
+}
+
+/// Swaps a record, quietly: a beat.
+pub fn beat(key: &str, from: u64, attempt: u64) -> Write {
+    put(key, Expect::Version(version(from)), attempt, false)
+}
+
+/// Swaps a record and tells others.
+pub fn change(key: &str, from: u64, attempt: u64) -> Write {
+    put(key, Expect::Version(version(from)), attempt, true)
+}
+
+pub fn put(key: &str, expect: Expect, attempt: u64, hint: bool) -> Write {
+    let value = format!("{{\"format\":1,\"attempt\":{attempt}}}").into_bytes();
+    Write::Put(Put { key: Key::new(key), expect, value, stamp: stamp(attempt), hint })
+}
+
+/// Waits for something that must come, for a long time at most.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if holds() {
+            return;
+        }
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("{what} didn't come true");
+}
+
+/// Counts the hints of a cluster.
+pub struct Hints {
+    count: Arc<AtomicUsize>,
+    _guard: HintGuard,
+}
+
+impl Hints {
+    pub fn of(store: &SqliteStore, cluster: &str) -> Self {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&count);
+        let wake = Arc::new(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        });
+        Self { count, _guard: store.hints(cluster, wake).expect("the store pushes") }
+    }
+
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    /// Tells the count when the subscription is gone.
+    pub fn counter(&self) -> impl Fn() -> usize + use<> {
+        let count = Arc::clone(&self.count);
+        move || count.load(Ordering::SeqCst)
+    }
+}
+
+/// The variable that tells a process that it is a child, and which.
+pub const ROLE: &str = "INCUMBENT_SQLITE_TEST_ROLE";
+/// The variable that tells a child where its files are.
+pub const DIRECTORY: &str = "INCUMBENT_SQLITE_TEST_DIRECTORY";
+
+/// This test program again, to run nothing but its test `child_process` in the given role.
+pub fn child(role: &str, place: &Place) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    as_child(&mut command, role, place);
+    command
+}
+
+/// The same inside a mount namespace of its own, after a shell command that mounts things.
+/// `None` where this process may not do that.
+pub fn child_with_mounts(mounts: &str, role: &str, place: &Place) -> Option<Command> {
+    let allowed = |arguments: &[&str]| {
+        let status = Command::new("unshare").args(arguments).arg("true").status();
+        status.is_ok_and(|status| status.success())
+    };
+    let flags = [&["--mount"][..], &["--mount", "--map-root-user"][..]];
+    let flags = flags.into_iter().find(|flags| allowed(flags))?;
+    let script = format!("set -e; cd \"${DIRECTORY}\"; {mounts}\nexec \"$0\" \"$@\"");
+    let mut command = Command::new("unshare");
+    command.args(flags).args(["sh", "-c", &script]);
+    command.arg(std::env::current_exe().expect("this program"));
+    as_child(&mut command, role, place);
+    Some(command)
+}
+
+fn as_child(command: &mut Command, role: &str, place: &Place) {
+    command
+        .args(["--exact", "child_process", "--ignored", "--nocapture", "--quiet"])
+        .env(ROLE, role)
+        .env(DIRECTORY, place.directory.path());
+}
+
+/// The role of this process if it is a child, and its database.
+pub fn role() -> Option<(String, PathBuf)> {
+    let role = std::env::var(ROLE).ok()?;
+    let directory = std::env::var_os(DIRECTORY)?;
+    Some((role, PathBuf::from(directory).join("app.db")))
+}
