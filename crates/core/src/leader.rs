@@ -295,7 +295,7 @@ impl Leader {
         }
         self.stage = Stage::Idle;
         // What was closed, refused or published shows in the next listing.
-        self.next = now;
+        self.next = if answer.is_ok() { now } else { now + Duration::from_millis(500) };
         let last = answer.ok().and_then(|reply| reply.writes.last());
         match (self.publishing.take(), last) {
             (Some(Published::View(view)), Some(Outcome::Applied(version))) => {

@@ -60,6 +60,8 @@ pub struct Request {
 /// Why a lease was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
+    /// The work under it ended by itself.
+    Finished,
     /// This node gave it up.
     Resigned,
     /// This node doesn't want it any more.

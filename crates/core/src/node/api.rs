@@ -54,10 +54,14 @@ impl Node {
             self.running.remove(name);
         }
         if let Some(lease) = self.leases.get_mut(name) {
-            if let Stage::Held(held) | Stage::Stopping(held) = lease.stage
-                && held == term
-            {
-                lease.stage = Stage::ToFree(term);
+            match lease.stage {
+                Stage::Held(held) if held == term => {
+                    lease.stage = Stage::ToFree(term);
+                    let lease = name.clone();
+                    self.say(Event::Lost { lease, term, why: Loss::Finished, abrupt: false });
+                }
+                Stage::Stopping(stopping) if stopping == term => lease.stage = Stage::ToFree(term),
+                _ => {}
             }
             self.arm(name, now);
         }

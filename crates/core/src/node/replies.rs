@@ -18,7 +18,9 @@ impl Node {
     /// twice, or after its deadline, is ignored.
     pub fn handle(&mut self, now: Moment, id: RequestId, answer: Result<Reply, ErrorKind>) {
         // Trust that ended before this reply is over, whatever the reply says.
-        self.drive_member(now);
+        if !self.config.planted.is(Mutant::TakeWithoutTrustCheck) {
+            self.drive_member(now);
+        }
         if let Some(pending) = self.pending.remove(&id) {
             // Past its deadline an answer is no answer; a slow success stretches nothing.
             let answer = if now > pending.deadline { Err(ErrorKind::Unknown) } else { answer };
@@ -219,8 +221,9 @@ impl Node {
         let holder = record.id.clone();
         if let Some(watch) = self.watches.get_mut(&holder) {
             watch.closing = false;
-            if let Ok(Outcome::Applied(version)) = outcome {
-                watch.closed(record, version.clone(), now);
+            match outcome {
+                Ok(Outcome::Applied(version)) => watch.closed(record, version.clone(), now),
+                Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => watch.not_closed(),
             }
         }
         let pause = match outcome {

@@ -1,0 +1,62 @@
+//! 5. A release or renewal of an old term changes nothing of a newer one: a lease is taken out
+//!    of a member's hands only by that member, or after the member was closed.
+
+use std::collections::BTreeMap;
+
+use incumbent_core::MemberId;
+use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
+
+use super::Invariant;
+use crate::process::Process;
+use crate::store::Applied;
+use crate::world::Sender;
+
+#[derive(Default)]
+pub(super) struct Scoped {
+    states: BTreeMap<MemberId, MemberState>,
+    /// Which process each member belongs to.
+    owners: BTreeMap<MemberId, usize>,
+}
+
+impl Invariant for Scoped {
+    fn name(&self) -> &'static str {
+        "scoped"
+    }
+
+    fn applied(
+        &mut self,
+        _: u64,
+        change: &Applied,
+        sender: Option<Sender>,
+        _: &[Process],
+    ) -> Result<(), String> {
+        if change.key.as_str().starts_with("member/") {
+            if let Some(Ok(record)) =
+                change.after.as_ref().map(|bytes| serde_json::from_slice::<MemberRecord>(bytes))
+            {
+                if let (Some(sender), MemberState::Alive) = (sender, record.state) {
+                    self.owners.insert(record.id.clone(), sender.node);
+                }
+                self.states.insert(record.id, record.state);
+            }
+            return Ok(());
+        }
+        if !change.key.as_str().starts_with("lease/") {
+            return Ok(());
+        }
+        let holder = |bytes: &Option<Vec<u8>>| -> Option<MemberId> {
+            let record: LeaseRecord = serde_json::from_slice(bytes.as_ref()?).ok()?;
+            record.holder.map(|holder| holder.member)
+        };
+        let Some(before) = holder(&change.before) else { return Ok(()) };
+        if holder(&change.after).as_ref() == Some(&before) {
+            return Ok(());
+        }
+        let own = sender.is_some_and(|sender| self.owners.get(&before) == Some(&sender.node));
+        let closed = self.states.get(&before).is_some_and(|state| *state != MemberState::Alive);
+        if own || closed {
+            return Ok(());
+        }
+        Err(format!("{} was taken from {before:?}, which is alive", change.key))
+    }
+}

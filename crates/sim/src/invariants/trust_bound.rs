@@ -1,0 +1,59 @@
+//! 4. Trust never outlives `sent + ttl − margin` of a beat that was applied.
+
+use std::collections::BTreeMap;
+
+use incumbent_core::records::{MemberRecord, MemberState};
+use incumbent_core::{LeaseName, MemberId, Moment};
+
+use super::Invariant;
+use crate::process::Process;
+use crate::store::Applied;
+use crate::world::Sender;
+
+#[derive(Default)]
+pub(super) struct TrustBound {
+    /// By the member's own clock.
+    bounds: BTreeMap<MemberId, Moment>,
+}
+
+impl Invariant for TrustBound {
+    fn name(&self) -> &'static str {
+        "trust-bound"
+    }
+
+    fn applied(
+        &mut self,
+        _: u64,
+        change: &Applied,
+        sender: Option<Sender>,
+        processes: &[Process],
+    ) -> Result<(), String> {
+        let (Some(sender), Some(after)) = (sender, &change.after) else { return Ok(()) };
+        if !change.key.as_str().starts_with("member/") {
+            return Ok(());
+        }
+        let Ok(record) = serde_json::from_slice::<MemberRecord>(after) else { return Ok(()) };
+        let Some(process) = processes.get(sender.node) else { return Ok(()) };
+        if record.state == MemberState::Alive {
+            let until = sender.sent + process.plan.timing.trust();
+            let bound = self.bounds.entry(record.id).or_insert(until);
+            *bound = (*bound).max(until);
+        }
+        Ok(())
+    }
+
+    fn stepped(&mut self, _: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+        for process in processes {
+            let Some(id) = process.member() else { continue };
+            let bound = self.bounds.get(id).copied().unwrap_or(Moment::START);
+            if process.trusted_until() > bound {
+                return Err(format!(
+                    "{} trusts until {:?}, and no applied beat allows more than {bound:?}",
+                    process.plan.name,
+                    process.trusted_until()
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! 7. Work has ended before its lease is freed, and before its member leaves.
+
+use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
+
+use super::Invariant;
+use crate::process::{Process, Work};
+use crate::store::Applied;
+use crate::world::Sender;
+
+pub(super) struct WorkFirst;
+
+impl Invariant for WorkFirst {
+    fn name(&self) -> &'static str {
+        "work-first"
+    }
+
+    fn applied(
+        &mut self,
+        _: u64,
+        change: &Applied,
+        _: Option<Sender>,
+        processes: &[Process],
+    ) -> Result<(), String> {
+        let key = change.key.as_str();
+        if let Some(lease) = freed(change) {
+            let member = lease.holder.as_ref().map(|holder| &holder.member);
+            let runs = |name: &str, work: &Work| {
+                name == lease.name && work.term == lease.term && Some(&work.member) == member
+            };
+            for process in processes {
+                if process.work.iter().any(|(name, work)| runs(name.as_str(), work)) {
+                    return Err(format!("{key} was freed while work under it ran"));
+                }
+            }
+        }
+        if let Some(left) = left(change) {
+            let runs = |process: &&Process| process.work.values().any(|work| work.member == left.id);
+            if let Some(process) = processes.iter().find(runs) {
+                return Err(format!("{} left while its work ran", process.plan.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lease as it was before its holder gave it up.
+fn freed(change: &Applied) -> Option<LeaseRecord> {
+    if !change.key.as_str().starts_with("lease/") {
+        return None;
+    }
+    let before: LeaseRecord = serde_json::from_slice(change.before.as_ref()?).ok()?;
+    let after: LeaseRecord = serde_json::from_slice(change.after.as_ref()?).ok()?;
+    (before.holder.is_some() && after.holder.is_none()).then_some(before)
+}
+
+fn left(change: &Applied) -> Option<MemberRecord> {
+    if !change.key.as_str().starts_with("member/") {
+        return None;
+    }
+    let after: MemberRecord = serde_json::from_slice(change.after.as_ref()?).ok()?;
+    (after.state == MemberState::Left).then_some(after)
+}

@@ -1,0 +1,24 @@
+//! Whole clusters of the real core in virtual time: drifting clocks, pauses, crashes, lost and
+//! late messages, store outages, evictions, transfers, name collisions, mixed ttls.
+//!
+//! A seed stands for a whole run. What must hold is in `invariants`, one a file; what can be
+//! planted to show that they bite is in [`plant`].
+
+mod clock;
+mod history;
+mod invariants;
+mod network;
+pub mod plant;
+mod process;
+pub mod runs;
+pub mod scenario;
+pub mod statistics;
+mod store;
+mod strike;
+mod world;
+
+pub use invariants::Violation;
+pub use plant::Plant;
+pub use scenario::Scenario;
+pub use statistics::Statistics;
+pub use world::World;

@@ -1,0 +1,258 @@
+//! What a seed stands for: a cluster, its clocks, and what goes wrong when.
+
+use std::time::Duration;
+
+use incumbent_core::random::Random;
+use incumbent_core::{Candidacy, Preference, Timing};
+
+/// Nanoseconds in a millisecond.
+pub const MILLI: u64 = 1_000_000;
+
+/// The drift that the default margin of ttl/10 covers, in parts in a million: 2ρ/(1+ρ) = 0.1.
+pub const MAX_DRIFT: i64 = 52_000;
+
+/// A whole simulated run, drawn from a seed.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The seed it was drawn from.
+    pub seed: u64,
+    /// The nodes that take part.
+    pub nodes: Vec<NodePlan>,
+    /// How many leases there are.
+    pub leases: usize,
+    /// Whether the store pushes.
+    pub push: bool,
+    /// Of a thousand hints, so many are lost.
+    pub hints_lost: u64,
+    /// The longest way to the store or back in calm weather.
+    pub latency: u64,
+    /// What goes wrong, in order of time.
+    pub faults: Vec<(u64, Fault)>,
+    /// When the last fault is over.
+    pub calm_from: u64,
+    /// When the run ends.
+    pub end: u64,
+    /// Of a thousand requests, so many fare ill even in calm weather.
+    pub drizzle: u64,
+    /// Whether delays sit at the boundaries of the protocol's times.
+    pub aimed: bool,
+}
+
+/// One node of the cluster.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// Its name; some collide.
+    pub name: String,
+    /// The times it runs by.
+    pub timing: Timing,
+    /// By how much its clock is fast, in parts in a million.
+    pub ppm: i64,
+    /// What its clock shows at the start.
+    pub offset: u64,
+    /// How it stands for each lease; nothing where it doesn't.
+    pub candidacies: Vec<Option<Candidacy>>,
+    /// Whether it may lead the cluster.
+    pub membership: bool,
+}
+
+/// Whom a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// This node.
+    Node(usize),
+    /// Whoever holds this lease then.
+    Holder(usize),
+}
+
+/// Something that goes wrong, or that an operator does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The process dies, and starts again after so long, or never.
+    Crash(Target, Option<u64>),
+    /// The process stands still for so long.
+    Pause(Target, u64),
+    /// The node can't reach the store for so long.
+    Isolate(Target, u64),
+    /// The node's requests arrive, but replies don't, for so long.
+    Deafen(Target, u64),
+    /// Nobody can reach the store for so long.
+    Outage(u64),
+    /// Requests fare ill for so long.
+    Storm(u64),
+    /// An operator throws the member out.
+    Evict(Target),
+    /// The holder of this lease gives it up.
+    Resign(usize),
+    /// The holder of this lease gives it up for another node.
+    Transfer(usize, usize),
+    /// An operator asks through the store that the holder of this lease gives it up.
+    AskToResign(usize),
+    /// The node leaves, and comes back after so long.
+    Leave(Target, u64),
+    /// The work under this lease ends by itself.
+    WorkEnds(usize),
+    /// The node doesn't want this lease any more, and wants it again after so long.
+    Withdraw(Target, usize, u64),
+    /// The node's wall clock jumps by so many milliseconds.
+    WallJump(Target, i64),
+    /// The store's clock jumps by so many nanoseconds.
+    StoreClockJump(i64),
+}
+
+impl Fault {
+    /// What kind of fault it is, for statistics.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Crash(..) => "crash",
+            Self::Pause(..) => "pause",
+            Self::Isolate(..) => "isolation",
+            Self::Deafen(..) => "lost replies",
+            Self::Outage(_) => "store outage",
+            Self::Storm(_) => "storm",
+            Self::Evict(_) => "eviction",
+            Self::Resign(_) => "resignation",
+            Self::Transfer(..) => "transfer",
+            Self::AskToResign(_) => "resign request",
+            Self::Leave(..) => "leave",
+            Self::WorkEnds(_) => "work ended",
+            Self::Withdraw(..) => "withdrawal",
+            Self::WallJump(..) => "wall-clock jump",
+            Self::StoreClockJump(_) => "store-clock jump",
+        }
+    }
+}
+
+impl Scenario {
+    /// Draws the scenario that this seed stands for.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x5ca1_ab1e);
+        let aimed = seed % 2 == 1;
+        let leases = 1 + random.below(3) as usize;
+        let count = 2 + random.below(4) as usize;
+        let ttl = [3_000, 6_000, 15_000][random.below(3) as usize % 3];
+        let mixed = random.below(4) == 0;
+        let nodes: Vec<NodePlan> =
+            (0..count).map(|at| NodePlan::draw(&mut random, at, leases, ttl, mixed)).collect();
+        let longest = nodes.iter().map(|node| nanos(node.timing.ttl)).max().unwrap_or(1);
+        let start = 2 * longest;
+        let span = 14 * longest;
+        let mut faults: Vec<(u64, Fault)> = (0..22 + random.below(14))
+            .map(|_| {
+                let at = start + random.below(span);
+                (at, draw_fault(&mut random, count, leases, longest, aimed))
+            })
+            .collect();
+        faults.sort_by_key(|(at, _)| *at);
+        let calm_from = start + span + longest / 2;
+        Self {
+            seed,
+            leases,
+            push: random.below(2) == 0,
+            hints_lost: [0, 500, 1000][random.below(3) as usize % 3],
+            latency: [2, 10, 40][random.below(3) as usize % 3] * MILLI,
+            faults,
+            calm_from,
+            end: calm_from + 8 * longest + 10_000 * MILLI,
+            drizzle: 5 + random.below(30),
+            nodes,
+            aimed,
+        }
+    }
+
+    /// The longest ttl in the cluster, in nanoseconds.
+    #[must_use]
+    pub fn longest_ttl(&self) -> u64 {
+        self.nodes.iter().map(|node| nanos(node.timing.ttl)).max().unwrap_or(1)
+    }
+}
+
+impl NodePlan {
+    fn draw(random: &mut Random, at: usize, leases: usize, ttl: u64, mixed: bool) -> Self {
+        let ttl = if mixed { [3_000, 5_000, 9_000][random.below(3) as usize % 3] } else { ttl };
+        let mut timing = Timing::for_ttl(Duration::from_millis(ttl));
+        timing.visible = Duration::from_millis(ttl * 3 / 2);
+        let ppm = match random.below(4) {
+            0 => MAX_DRIFT,
+            1 => -MAX_DRIFT,
+            _ => random.below(2 * MAX_DRIFT as u64) as i64 - MAX_DRIFT,
+        };
+        let candidacies = (0..leases)
+            .map(|lease| {
+                // The first node stands for everything, so that each lease has a candidate.
+                let stands = at == 0 || random.below(5) > 0;
+                stands.then(|| Candidacy {
+                    electable: at == 0 || random.below(8) > 0,
+                    preference: draw_preference(random),
+                    payload: (lease == 0).then(|| format!("node {at}")),
+                })
+            })
+            .collect();
+        let name =
+            if random.below(6) == 0 { "twin".to_owned() } else { format!("node-{}", at + 1) };
+        Self {
+            name,
+            timing,
+            ppm,
+            offset: random.below(1_000_000_000_000),
+            candidacies,
+            membership: at == 0 || random.below(4) > 0,
+        }
+    }
+}
+
+fn draw_preference(random: &mut Random) -> Preference {
+    match random.below(6) {
+        0 => Preference::Priority(random.below(256) as u8),
+        1 => Preference::LongestRunning,
+        _ => Preference::None,
+    }
+}
+
+/// How long something lasts: anything, or close to one of the protocol's boundaries.
+pub fn draw_span(random: &mut Random, ttl: u64, aimed: bool) -> u64 {
+    if !aimed {
+        return random.below(2 * ttl) + MILLI;
+    }
+    let boundary = match random.below(8) {
+        0 => ttl / 10,
+        1 => ttl / 3,
+        2 => ttl * 2 / 3,
+        3 => ttl - ttl / 10,
+        4 => ttl,
+        5 => ttl + ttl / 10,
+        6 => ttl * 3 / 2,
+        _ => ttl * 5 / 2,
+    };
+    let near = ttl / 20;
+    (boundary + random.below(2 * near)).saturating_sub(near).max(MILLI)
+}
+
+fn draw_fault(random: &mut Random, nodes: usize, leases: usize, ttl: u64, aimed: bool) -> Fault {
+    let lease = random.below(leases as u64) as usize;
+    let node = random.below(nodes as u64) as usize;
+    let target = if random.below(3) > 0 { Target::Holder(lease) } else { Target::Node(node) };
+    let span = draw_span(random, ttl, aimed);
+    match random.below(32) {
+        0..=3 => Fault::Crash(target, (random.below(5) > 0).then_some(span)),
+        4..=7 => Fault::Pause(target, span),
+        8..=10 => Fault::Isolate(target, span),
+        11..=12 => Fault::Deafen(target, span),
+        13 => Fault::Outage(span),
+        14..=17 => Fault::Storm(span),
+        18..=19 => Fault::Evict(target),
+        20..=21 => Fault::Resign(lease),
+        22 => Fault::Transfer(lease, node),
+        23 => Fault::AskToResign(lease),
+        24..=25 => Fault::Leave(target, span),
+        26..=27 => Fault::WorkEnds(lease),
+        28..=29 => Fault::Withdraw(target, lease, span),
+        30 => Fault::WallJump(target, random.below(7_200_000) as i64 - 3_600_000),
+        _ => Fault::StoreClockJump(random.below(200 * ttl) as i64 - (100 * ttl) as i64),
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    span.as_nanos() as u64
+}

@@ -1,0 +1,464 @@
+//! The simulated world: virtual time, processes, the store and everything on its way.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use incumbent_core::mutant::Planted;
+use incumbent_core::random::Random;
+use incumbent_core::store::{ErrorKind, Exchange, Reply, Write};
+use incumbent_core::{Event, LeaseName, MemberId, Moment, Request, RequestId};
+
+use crate::history::History;
+use crate::invariants::{Checks, Violation};
+use crate::network::{self, Back, Fate, Weather};
+use crate::plant::Plant;
+use crate::process::{Process, Work};
+use crate::scenario::{Fault, MILLI, Scenario};
+use crate::statistics::Statistics;
+use crate::store::ModelStore;
+
+/// Something that happens at an instant.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    Wake { node: usize, at: u64 },
+    Arrive { node: usize, life: u64, id: RequestId, exchange: Exchange, fate: Fate, sent: u64 },
+    Reply { node: usize, life: u64, id: RequestId, answer: Result<Reply, ErrorKind> },
+    Hint { node: usize },
+    Stopped { node: usize, life: u64, lease: LeaseName, term: u64 },
+    Start { node: usize },
+    Want { node: usize, lease: usize },
+    Fault(Fault),
+    Calm,
+}
+
+struct Due {
+    at: u64,
+    order: u64,
+    what: Happening,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+impl Eq for Due {}
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+/// One run.
+pub struct World {
+    pub(crate) scenario: Scenario,
+    pub(crate) now: u64,
+    pub(crate) random: Random,
+    pub(crate) store: ModelStore,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) leases: Vec<LeaseName>,
+    pub(crate) storm_until: u64,
+    pub(crate) outage_until: u64,
+    pub(crate) calm: bool,
+    pub(crate) statistics: Statistics,
+    pub(crate) history: History,
+    pub(crate) operator_stamps: u64,
+    plant: Plant,
+    checks: Checks,
+    queue: BinaryHeap<Reverse<Due>>,
+    order: u64,
+    /// Who sent a write, and when by its own clock.
+    senders: BTreeMap<(u64, u64), Sender>,
+}
+
+/// Who sent a write, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Which process.
+    pub node: usize,
+    /// When, by its clock.
+    pub sent: Moment,
+}
+
+impl World {
+    /// The world of a scenario, with a mistake planted if one is named.
+    #[must_use]
+    pub fn new(scenario: Scenario, plant: Plant, trace: bool) -> Self {
+        let leases: Vec<LeaseName> = (0..scenario.leases)
+            .filter_map(|at| LeaseName::new(&format!("lease-{}", at + 1)).ok())
+            .collect();
+        let confused = plant == Plant::WallClock;
+        let processes =
+            scenario.nodes.iter().map(|plan| Process::new(plan.clone(), confused)).collect();
+        let flaw = match plant {
+            Plant::Store(flaw) => Some(flaw),
+            Plant::Nothing | Plant::Core(_) | Plant::ClockStops | Plant::WallClock => None,
+        };
+        let mut world = Self {
+            now: 0,
+            random: Random::new(scenario.seed),
+            store: ModelStore::new(flaw),
+            processes,
+            leases,
+            storm_until: 0,
+            outage_until: 0,
+            calm: false,
+            statistics: Statistics::default(),
+            history: History::new(trace),
+            operator_stamps: 0,
+            checks: Checks::new(&scenario, (plant != Plant::Nothing).then(|| plant.caught_by())),
+            queue: BinaryHeap::new(),
+            order: 0,
+            senders: BTreeMap::new(),
+            plant,
+            scenario,
+        };
+        world.begin();
+        world
+    }
+
+    fn begin(&mut self) {
+        for node in 0..self.processes.len() {
+            let at = self.random.below(2_000 * MILLI);
+            self.schedule(at, Happening::Start { node });
+        }
+        for (at, fault) in self.scenario.faults.clone() {
+            self.schedule(at, Happening::Fault(fault));
+        }
+        self.schedule(self.scenario.calm_from, Happening::Calm);
+    }
+
+    /// Runs to the end, or to the first violation.
+    ///
+    /// # Errors
+    /// Says which invariant was violated, and how.
+    pub fn run(&mut self) -> Result<(), Violation> {
+        while let Some(Reverse(due)) = self.queue.pop() {
+            if due.at > self.scenario.end {
+                break;
+            }
+            self.now = due.at;
+            self.happen(due.what)?;
+        }
+        self.now = self.scenario.end;
+        self.checks.finish(self.now, &self.statistics)?;
+        self.statistics.simulated_ms += self.now / MILLI;
+        self.statistics.leaderless_ms = self.checks.longest_leaderless() / MILLI;
+        Ok(())
+    }
+
+    /// What the run counted.
+    #[must_use]
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// What happened, if it was traced.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(crate) fn schedule(&mut self, at: u64, what: Happening) {
+        self.order += 1;
+        self.queue.push(Reverse(Due { at: at.max(self.now), order: self.order, what }));
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+        let Some(what) = self.unless_paused(what) else { return Ok(()) };
+        match what {
+            Happening::Wake { node, at } => {
+                if self.processes.get(node).is_some_and(|process| process.wake == at) {
+                    self.step(node, |_, _| {})?;
+                }
+            }
+            Happening::Arrive { node, life, id, exchange, fate, sent } => {
+                self.arrive(node, life, id, &exchange, fate, sent)?;
+            }
+            Happening::Reply { node, life, id, answer } => {
+                let deaf = self.processes.get(node).is_none_or(|process| {
+                    process.life != life || process.deaf_until > self.now
+                });
+                if !deaf {
+                    self.step(node, |core, now| core.handle(now, id, answer))?;
+                }
+            }
+            Happening::Hint { node } => self.step(node, incumbent_core::Node::hint)?,
+            Happening::Stopped { node, life, lease, term } => {
+                if self.processes.get(node).is_some_and(|process| process.life == life) {
+                    self.end_work(node, &lease, term)?;
+                }
+            }
+            Happening::Start { node } => self.start(node)?,
+            Happening::Want { node, lease } => self.want(node, lease)?,
+            Happening::Fault(fault) => self.strike(fault)?,
+            Happening::Calm => self.calm_down()?,
+        }
+        Ok(())
+    }
+
+    /// What happens to a process that stands still happens when it goes on.
+    fn unless_paused(&mut self, what: Happening) -> Option<Happening> {
+        let node = match &what {
+            Happening::Wake { node, .. }
+            | Happening::Reply { node, .. }
+            | Happening::Hint { node }
+            | Happening::Stopped { node, .. }
+            | Happening::Want { node, .. } => *node,
+            Happening::Arrive { .. }
+            | Happening::Start { .. }
+            | Happening::Fault(_)
+            | Happening::Calm => return Some(what),
+        };
+        let until = self.processes.get(node).map_or(0, |process| process.paused_until);
+        if until > self.now {
+            self.schedule(until, what);
+            return None;
+        }
+        Some(what)
+    }
+
+    fn start(&mut self, node: usize) -> Result<(), Violation> {
+        let seed = self.random.number();
+        let planted = match self.plant {
+            Plant::Core(mutant) => Planted::new(Some(mutant)),
+            Plant::Nothing | Plant::Store(_) | Plant::ClockStops | Plant::WallClock => {
+                Planted::default()
+            }
+        };
+        let (push, leases, now) = (self.scenario.push, self.leases.clone(), self.now);
+        let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
+        if process.core.is_some() {
+            return Ok(());
+        }
+        process.start(now, seed, push, planted, &leases);
+        self.history.note(now, || format!("{} starts", process.plan.name));
+        self.step(node, |_, _| {})
+    }
+
+    /// Lets a core do something, then sends what it wants sent and does what it says.
+    pub(crate) fn step(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut incumbent_core::Node, Moment),
+    ) -> Result<(), Violation> {
+        let instant = self.now;
+        let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
+        let clock = process.clock.clone();
+        let now = clock.at(instant);
+        let Some(core) = &mut process.core else { return Ok(()) };
+        core.tell_wall(clock.wall(instant));
+        act(core, now);
+        core.poll(now);
+        let mut requests = Vec::new();
+        while let Some(request) = core.next_request() {
+            requests.push(request);
+        }
+        let mut events = Vec::new();
+        while let Some(event) = core.next_event() {
+            events.push(event);
+        }
+        let wake = clock.instant(core.wake_at()).max(instant + 1);
+        if wake != process.wake {
+            process.wake = wake;
+            if wake < u64::MAX / 2 {
+                self.schedule(wake, Happening::Wake { node, at: wake });
+            }
+        }
+        for request in requests {
+            self.send(node, now, request);
+        }
+        for event in events {
+            self.experience(node, event)?;
+        }
+        self.checks.stepped(self.now, &self.processes, &self.leases)
+    }
+
+    fn send(&mut self, node: usize, now: Moment, request: Request) {
+        for write in &request.exchange.writes {
+            if let Write::Put(put) = write {
+                let key = (put.stamp.writer, put.stamp.attempt);
+                self.senders.insert(key, Sender { node, sent: now });
+            }
+        }
+        let fate = self.fate(node);
+        if let Some(fault) = fate.fault {
+            self.statistics.fault(fault);
+        }
+        self.history.note(self.now, || {
+            format!("{} sends {}", self.processes.get(node).map_or("?", |p| &p.plan.name), describe(&request))
+        });
+        let Request { id, exchange, .. } = request;
+        let life = self.processes.get(node).map_or(0, |process| process.life);
+        let sent = self.now;
+        // What is on its way when the faults stop has arrived by then, or never will.
+        let calm = if self.calm { u64::MAX } else { self.scenario.calm_from };
+        if let Some(after) = fate.arrives.filter(|after| sent + after < calm) {
+            let arrive = Happening::Arrive { node, life, id, exchange, fate, sent };
+            self.schedule(sent + after, arrive);
+        } else if let Back::Error(after, kind) = fate.back {
+            if kind == ErrorKind::Unknown {
+                self.statistics.unknown_lost += 1;
+            }
+            self.schedule(sent + after, Happening::Reply { node, life, id, answer: Err(kind) });
+        }
+    }
+
+    fn fate(&mut self, node: usize) -> Fate {
+        let isolated = self.processes.get(node).is_some_and(|p| p.isolated_until > self.now);
+        if isolated || self.outage_until > self.now {
+            return network::lost(&mut self.random);
+        }
+        let ill = match (self.calm, self.storm_until > self.now) {
+            (true, _) => 0,
+            (false, true) => 400,
+            (false, false) => self.scenario.drizzle,
+        };
+        let ttl = self.processes.get(node).map_or(1, |p| p.plan.timing.ttl.as_nanos() as u64);
+        let weather =
+            Weather { latency: self.scenario.latency, ill, ttl, aimed: self.scenario.aimed };
+        weather.fate(&mut self.random)
+    }
+
+    fn arrive(
+        &mut self,
+        node: usize,
+        life: u64,
+        id: RequestId,
+        exchange: &Exchange,
+        fate: Fate,
+        sent: u64,
+    ) -> Result<(), Violation> {
+        let (reply, applied) = self.store.exchange(self.now, exchange);
+        match fate.back {
+            Back::Reply(after) => {
+                let reply = Happening::Reply { node, life, id, answer: Ok(reply) };
+                self.schedule(sent + after, reply);
+            }
+            Back::Error(after, kind) => {
+                self.statistics.unknown_applied += u64::from(!applied.is_empty());
+                self.schedule(sent + after, Happening::Reply { node, life, id, answer: Err(kind) });
+            }
+            Back::Silence => self.statistics.unknown_applied += u64::from(!applied.is_empty()),
+        }
+        let hinted = exchange.writes.iter().any(|write| matches!(write, Write::Put(put) if put.hint));
+        self.applied(applied, hinted)
+    }
+
+    /// Shows the checkers what changed in the store, and pushes hints.
+    pub(crate) fn applied(
+        &mut self,
+        applied: Vec<crate::store::Applied>,
+        hinted: bool,
+    ) -> Result<(), Violation> {
+        for change in &applied {
+            let sender = self.senders.get(&(change.writer, change.attempt)).copied();
+            self.history.applied(self.now, change);
+            self.statistics.applied(change);
+            self.checks.applied(self.now, change, sender, &self.processes)?;
+        }
+        if hinted && !applied.is_empty() && self.scenario.push {
+            for node in 0..self.processes.len() {
+                if self.random.below(1000) >= self.scenario.hints_lost {
+                    let after = MILLI + self.random.below(self.scenario.latency);
+                    self.schedule(self.now + after, Happening::Hint { node });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn experience(&mut self, node: usize, event: Event) -> Result<(), Violation> {
+        let instant = self.now;
+        let name = self.processes.get(node).map_or("?", |p| &p.plan.name).to_owned();
+        self.history.note(instant, || format!("{name}: {event:?}"));
+        let trusts = match &event {
+            Event::Elected { lease, .. } => {
+                self.processes.get(node).and_then(|p| p.trusts(lease, instant)).is_some()
+            }
+            _ => true,
+        };
+        self.checks.experienced(instant, node, &event, trusts)?;
+        match event {
+            Event::Elected { lease, term, member } if lease != LeaseName::leader() => {
+                self.begin_work(node, lease, term, member);
+            }
+            Event::Lost { lease, term, abrupt: false, .. } if lease != LeaseName::leader() => {
+                let ttl = self.scenario.longest_ttl();
+                let after = match self.random.below(3) {
+                    0 => 0,
+                    1 => self.random.below(ttl / 10),
+                    _ => self.random.below(ttl),
+                };
+                let life = self.processes.get(node).map_or(0, |process| process.life);
+                self.schedule(instant + after, Happening::Stopped { node, life, lease, term });
+            }
+            Event::Lost { lease, term, .. } | Event::Abort { lease, term }
+                if lease != LeaseName::leader() =>
+            {
+                self.end_work(node, &lease, term)?;
+            }
+            Event::Left => self.left(node),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin_work(&mut self, node: usize, lease: LeaseName, term: u64, member: MemberId) {
+        if let Some(process) = self.processes.get_mut(node) {
+            process.work.insert(lease, Work { term, member });
+        }
+    }
+
+    pub(crate) fn end_work(
+        &mut self,
+        node: usize,
+        lease: &LeaseName,
+        term: u64,
+    ) -> Result<(), Violation> {
+        let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
+        if process.work.get(lease).is_some_and(|work| work.term == term) {
+            process.work.remove(lease);
+        }
+        self.step(node, |core, now| core.stopped(now, lease, term))
+    }
+
+    fn left(&mut self, node: usize) {
+        let instant = self.now;
+        let Some(process) = self.processes.get_mut(node) else { return };
+        process.core = None;
+        process.wake = u64::MAX;
+        if let Some(after) = process.back_after.take() {
+            self.schedule(instant + after, Happening::Start { node });
+        }
+    }
+
+    /// Whether pauses stop the clock, which is a planted mistake.
+    pub(crate) fn clock_stops(&self) -> bool {
+        self.plant == Plant::ClockStops
+    }
+
+    pub(crate) fn set_calm(&mut self) {
+        self.calm = true;
+        self.checks.calm(self.now);
+    }
+}
+
+fn describe(request: &Request) -> String {
+    let writes: Vec<String> = request
+        .exchange
+        .writes
+        .iter()
+        .map(|write| match write {
+            Write::Put(put) => format!("{}={}", put.key, String::from_utf8_lossy(&put.value)),
+            Write::Delete(key) => format!("delete {key}"),
+        })
+        .collect();
+    let reads = request.exchange.reads.len();
+    format!("#{} {:?} {} ({reads} reads)", request.id.0, request.lane, writes.join(" "))
+}
