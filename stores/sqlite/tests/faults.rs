@@ -5,11 +5,13 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::pin::pin;
+use std::process::Output;
 use std::time::Duration;
 
 use common::{
-    Place, applied, block_on, change, child_with_mounts, create, eventually, find, read, role,
-    send, version, write,
+    Place, applied, block_on, change, child_after, child_with_mounts, create, eventually, find,
+    read, role, send, version, write,
 };
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Put, Read, Store, StoreError, Write,
@@ -54,16 +56,22 @@ fn a_change_that_waits_for_the_lock_delays_no_other_lane() {
     write(&store, "c", create("k", 1)).expect("a write");
     let application = place.application();
     application.execute_batch("BEGIN IMMEDIATE").expect("the application's transaction");
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| write(&store, "c", change("k", 1, 2)));
+    block_on(async {
+        let exchange = Exchange { writes: vec![change("k", 1, 2)], reads: vec![] };
+        let mut waiting = pin!(store.exchange("c", Lane::Change, exchange));
+        // From the first poll on it is in the queue, ahead of all that follows.
+        let poll = tokio::time::timeout(Duration::from_millis(50), &mut waiting).await;
+        assert!(poll.is_err(), "it waits: {poll:?}");
         for lane in [Lane::Beat, Lane::Watch] {
-            let reply = send(&store, "c", lane, vec![], vec![read("k")]).expect("a read");
+            let exchange = Exchange { writes: vec![], reads: vec![read("k")] };
+            let answer = store.exchange("c", lane, exchange);
+            let reply = tokio::time::timeout(Duration::from_secs(10), answer).await;
+            let reply = reply.expect("it doesn't wait").expect("a read");
             let Found::Record(record) = &reply.reads[0] else { panic!("{reply:?}") };
             assert_eq!(record.version, version(1));
         }
-        assert!(!waiting.is_finished());
         application.execute_batch("COMMIT").expect("the application's commit");
-        assert_eq!(waiting.join().expect("no panic"), Ok(applied(2)));
+        assert_eq!(waiting.await.expect("a write").writes, [applied(2)]);
     });
 }
 
@@ -97,7 +105,7 @@ fn a_damaged_database_is_rejected() {
     let writes = (1..=2000).map(|attempt| create(&format!("k{attempt:04}"), attempt)).collect();
     send(&store, "c", Lane::Change, writes, vec![]).expect("writes");
     drop(store);
-    eventually("the connections' end", || !place.log().exists());
+    place.wait_until_closed();
     let mut bytes = fs::read(place.path()).expect("the file");
     let size = bytes.len();
     assert!(size > 100_000, "{size}");
@@ -216,10 +224,8 @@ fn two_stores_never_go_on_with_different_files() {
     // Each of these leaves the first store with files that a second one doesn't see.
     let replace = |place: &Place, how: &str| match how {
         "database" => place.remove_files(),
-        "log" => {
-            fs::remove_file(place.log()).expect("the log");
-            fs::remove_file(place.directory.path().join("app.db-shm")).expect("the index");
-        }
+        "log" => fs::remove_file(place.log()).expect("the log"),
+        "index" => fs::remove_file(place.directory.path().join("app.db-shm")).expect("the index"),
         "renamed" => {
             let spare = place.directory.path().join("spare.db");
             let application = rusqlite::Connection::open(&spare).expect("a spare file");
@@ -229,7 +235,7 @@ fn two_stores_never_go_on_with_different_files() {
         }
         other => panic!("{other}"),
     };
-    for how in ["database", "log", "renamed"] {
+    for how in ["database", "log", "index", "renamed"] {
         let place = Place::new();
         let one = place.store();
         write(&one, "c", create("k", 1)).expect("a write");
@@ -274,8 +280,17 @@ fn a_full_disk_is_unavailable_and_passes() {
 fn a_file_system_mounted_for_reading_alone_is_rejected() {
     let place = Place::new();
     write(&place.store(), "c", create("k", 1)).expect("a write");
-    eventually("the connections' end", || !place.log().exists());
+    place.wait_until_closed();
     run_in(&place, "read-only", "mount --bind . . && mount -o remount,bind,ro . && cd .");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_commit_that_fails_in_the_middle_is_unknown() {
+    // A limit on the size of files makes a write fail with another error than a full disk.
+    let place = Place::new();
+    let output = child_after("trap '' XFSZ; ulimit -f 400", "limited", &place).output();
+    assert_done("limited", &output.expect("a child"));
 }
 
 fn run_with_mounts(role: &str, mounts: &str) {
@@ -287,7 +302,10 @@ fn run_in(place: &Place, role: &str, mounts: &str) {
         eprintln!("skipped: this process may not mount anything, so {role} can't be tried");
         return;
     };
-    let output = command.output().expect("a child");
+    assert_done(role, &command.output().expect("a child"));
+}
+
+fn assert_done(role: &str, output: &Output) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains(&format!("done: {role}")), "{text}");
@@ -305,9 +323,33 @@ fn child_process() {
             let error = SqliteStore::open(path.with_file_name("new.db")).expect_err("read only");
             assert_says(&error, ErrorKind::Rejected, &["new.db", "may write there"]);
         }
+        "limited" => with_a_limited_log(&path),
         other => panic!("no role {other}"),
     }
     println!("done: {role}");
+}
+
+fn with_a_limited_log(path: &Path) {
+    let store = SqliteStore::open(path).expect("the store opens");
+    write(&store, "c", create("small", 1)).expect("a write");
+    let error = write(&store, "c", large("large", 300_000, 2)).expect_err("too large for the log");
+    assert_says(&error, ErrorKind::Unknown, &["app.db", "I/O", "(SQLite error", "disk"]);
+    // It may have been applied, but here it wasn't, and the store goes on.
+    assert_eq!(find(&store, "c", "large"), None);
+    assert_eq!(write(&store, "c", change("small", 1, 3)), Ok(applied(3)));
+    let fresh = SqliteStore::open(path).expect("the store opens");
+    assert_eq!(find(&fresh, "c", "small").expect("a record").version, version(3));
+    assert_eq!(find(&fresh, "c", "large"), None);
+}
+
+fn large(key: &str, size: usize, attempt: u64) -> Write {
+    Write::Put(Put {
+        key: Key::new(key),
+        expect: Expect::Absent,
+        value: vec![b'x'; size],
+        stamp: common::stamp(attempt),
+        hint: true,
+    })
 }
 
 fn on_a_full_disk(path: &Path) {
@@ -315,15 +357,7 @@ fn on_a_full_disk(path: &Path) {
     let store = SqliteStore::open(path).expect("the store opens");
     fs::write(&ballast, vec![0; 100_000]).expect("room for some ballast");
     write(&store, "c", create("small", 1)).expect("a write");
-    let large = |attempt| {
-        Write::Put(Put {
-            key: Key::new(&format!("large{attempt}")),
-            expect: Expect::Absent,
-            value: vec![b'x'; 20_000],
-            stamp: common::stamp(attempt),
-            hint: true,
-        })
-    };
+    let large = |attempt| large(&format!("large{attempt}"), 20_000, attempt);
     let mut attempt = 1;
     let error = loop {
         attempt += 1;

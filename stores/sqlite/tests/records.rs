@@ -6,8 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Place, applied, beat, block_on, change, create, eventually, find, read, send, stamp, version,
-    write,
+    Place, applied, beat, block_on, change, create, find, read, send, stamp, version, write,
 };
 use incumbent_core::store::{Exchange, Expect, Found, Key, Lane, Outcome, Put, Read, Store, Write};
 use incumbent_sqlite::{SqliteOptions, SqliteStore};
@@ -66,6 +65,27 @@ fn a_refused_write_undoes_no_other_and_all_are_answered_in_order() {
     assert_eq!(reply.reads[1], Found::Absent);
     assert_eq!(find(&store, "c", "old"), None);
     assert!(find(&store, "c", "z").is_some() && find(&store, "c", "a").is_some());
+}
+
+#[test]
+fn every_exchange_of_several_reads_sees_the_latest_commit() {
+    let place = Place::new();
+    let (one, two) = (place.store(), place.store());
+    write(&two, "c", create("k", 0)).expect("a write");
+    for attempt in 1..20 {
+        write(&two, "c", change("k", attempt - 1, attempt)).expect("a write");
+        for lane in [Lane::Beat, Lane::Change, Lane::Watch] {
+            let reads = vec![read("absent"), read("k"), Read::Prefix(Key::new("k"))];
+            let reply = send(&one, "c", lane, vec![], reads).expect("reads");
+            let [Found::Absent, Found::Record(record), Found::Records(records)] = &*reply.reads
+            else {
+                panic!("{reply:?}")
+            };
+            assert_eq!(record.version, version(attempt));
+            assert_eq!(records.len(), 1);
+            assert_eq!(records[0].version, version(attempt));
+        }
+    }
 }
 
 #[test]
@@ -302,9 +322,8 @@ fn clones_share_the_connections_and_the_last_one_closes_them() {
     assert_eq!(write(&clone, "c", change("k", 0, 1)), Ok(Outcome::Refused));
     assert!(place.log().exists());
     drop(clone);
-    // SQLite removes the log when the last connection closes, so all threads have ended then,
-    // also while somebody keeps a subscription.
-    eventually("the connections' end", || !place.log().exists());
+    // The threads end, also while somebody keeps a subscription.
+    place.wait_until_closed();
     drop(guard);
 }
 

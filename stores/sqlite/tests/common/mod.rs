@@ -48,6 +48,21 @@ impl Place {
         self.directory.path().join("app.db-wal")
     }
 
+    /// Waits until no connection is open any more.
+    ///
+    /// Whoever closes the last one removes the log; but when several close at once none may be
+    /// the last, so this opens another that is.
+    pub fn wait_until_closed(&self) {
+        eventually("the connections' end", || {
+            let connection = self.application();
+            connection
+                .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+                .expect("a read");
+            drop(connection);
+            !self.log().exists()
+        });
+    }
+
     pub fn remove_files(&self) {
         for suffix in ["", "-wal", "-shm"] {
             let path = self.directory.path().join(format!("app.db{suffix}"));
@@ -179,12 +194,23 @@ pub fn child_with_mounts(mounts: &str, role: &str, place: &Place) -> Option<Comm
     };
     let flags = [&["--mount"][..], &["--mount", "--map-root-user"][..]];
     let flags = flags.into_iter().find(|flags| allowed(flags))?;
-    let script = format!("set -e; cd \"${DIRECTORY}\"; {mounts}\nexec \"$0\" \"$@\"");
     let mut command = Command::new("unshare");
-    command.args(flags).args(["sh", "-c", &script]);
-    command.arg(std::env::current_exe().expect("this program"));
-    as_child(&mut command, role, place);
+    command.args(flags).arg("sh");
+    after(&mut command, mounts, role, place);
     Some(command)
+}
+
+/// The same after a shell command in the directory of the files.
+pub fn child_after(first: &str, role: &str, place: &Place) -> Command {
+    let mut command = Command::new("sh");
+    after(&mut command, first, role, place);
+    command
+}
+
+fn after(command: &mut Command, first: &str, role: &str, place: &Place) {
+    let script = format!("set -e; cd \"${DIRECTORY}\"; {first}\nexec \"$0\" \"$@\"");
+    command.args(["-c", &script]).arg(std::env::current_exe().expect("this program"));
+    as_child(command, role, place);
 }
 
 fn as_child(command: &mut Command, role: &str, place: &Place) {
