@@ -1,13 +1,15 @@
 //! What a driver says to a node and asks of it.
 
 use super::{
-    Event, LeaseName, Loss, Member, MemberId, Moment, Node, Purpose, QueuedEvent, Request,
+    Event, LeaseName, LeaseRecord, Loss, Member, MemberId, Moment, Node, Purpose, QueuedEvent,
+    Request,
 };
 use crate::keys;
-use crate::lease::{Candidacy, Lease, Stage};
+use crate::lease::{Candidacy, Known, Lease, Stage};
 use crate::mutant::Mutant;
 use crate::records::Content;
 use crate::store::{Expect, Lane, Read};
+use crate::watch::Verdict;
 
 impl Node {
     /// Stands for a lease, or changes how. The node contends until it is elected, and again
@@ -181,6 +183,21 @@ impl Node {
             return None;
         }
         self.leases.get(name)?.term()
+    }
+
+    /// Who else holds a lease that this node wants or watches, as far as is known, and until when
+    /// that member is waited for (nothing where its record can't be read). Nothing if the lease
+    /// is free, ours, not read yet, or its holder is closed.
+    #[must_use]
+    pub fn rival(&self, name: &LeaseName) -> Option<(&LeaseRecord, Option<Moment>)> {
+        let lease = self.leases.get(name)?;
+        let Known::Record(record, _) = &lease.known else { return None };
+        let holder = lease.holder().filter(|holder| Some(*holder) != self.own_id())?;
+        match self.watches.get(holder)?.verdict(self.config.timing.ttl, self.config.planted) {
+            Verdict::Unread | Verdict::Absent | Verdict::Closed(_) => None,
+            Verdict::Unreadable => Some((record, None)),
+            Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) => Some((record, Some(at))),
+        }
     }
 
     /// The current incarnation, once its creation was acknowledged.
