@@ -1,1 +1,119 @@
-//! Leader election.
+//! Leader election, membership and fencing on the store that the application already runs.
+//!
+//! Any number of processes join a cluster, one of them leads a lease, and its work runs there and
+//! nowhere else:
+//!
+//! ```
+//! use incumbent::Node;
+//!
+//! # async fn settle_invoices(_: incumbent::Fence) -> Result<(), std::io::Error> { Ok(()) }
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = incumbent::open("solo:").await?; // or "sqlite:app.db", and others
+//! let node = Node::builder().cluster("billing").name("billing-1").join(store).await?;
+//!
+//! // Runs while this node leads; cancelled when it stops leading; asked again when it leads again.
+//! let scheduler = node.lead("scheduler", |term| async move {
+//!     while term.is_held() {
+//!         settle_invoices(term.fence()).await?;
+//!         # break;
+//!     }
+//!     Ok(()) // Ok: free the lease and stop. Err or panic: free it, back off, contend again.
+//! })?;
+//! # scheduler.finished().await;
+//!
+//! node.leave().await?; // work stops, leases are freed, the member leaves
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What to use when
+//!
+//! | you want | use |
+//! | --- | --- |
+//! | work that runs while this node leads | [`Node::lead`], [`Node::lead_blocking`] |
+//! | a guard instead of a closure | [`Node::campaign`], [`Campaign::elected`] |
+//! | one attempt, and how it went | [`Node::try_lead`] |
+//! | one call, only if this node leads | [`Node::run_if_leader`] |
+//! | the cheap question "do I lead?" | [`Term::is_held`], [`Node::is_leader`] |
+//! | the sure answer | [`Term::confirm`], or a [`Fence`] where the work writes |
+//! | who leads, without taking part | [`Cluster::leader`], [`Cluster::watch`] |
+//! | what happens, in order | [`Node::subscribe`], [`Node::observe`] |
+//! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
+//! | all of this without async | [`blocking`] |
+//!
+//! # What a lease can promise
+//!
+//! At no instant do two members trust that they hold the same lease, whatever processes, networks
+//! and stores do, as long as clocks run at about the same rate. What was sent to the outside world
+//! just before trust ended may still arrive later: hand the [`Fence`] to whatever the work writes
+//! to, and let it refuse older ones.
+//!
+//! # Threads
+//!
+//! All nodes of a process beat on one thread of incumbent's own, and all talk to stores happens
+//! there. The application's work runs on its own tokio runtime. Blocked workers cost no
+//! leadership, and a slow store blocks no worker. All futures of this crate can be awaited on any
+//! executor.
+
+mod attempt;
+mod ballot;
+pub mod blocking;
+mod builder;
+mod campaign;
+mod candidacy;
+pub mod clock;
+mod cluster;
+mod command;
+mod driver;
+mod environment;
+mod error;
+mod event;
+mod exchange;
+mod fence;
+mod grip;
+mod hold;
+mod host;
+mod lead;
+mod leadership;
+mod loss;
+mod member;
+mod node;
+mod open;
+mod registry;
+mod seed;
+mod shared;
+mod subscription;
+mod term;
+mod thread;
+mod trust;
+mod workers;
+
+pub use attempt::{Attempt, OtherLeader};
+pub use builder::Builder;
+pub use campaign::Campaign;
+pub use candidacy::{Candidacy, Overrun};
+pub use cluster::{Cluster, Leader, LeaseState, LeaseWatch, Requested};
+pub use error::{
+    BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
+    OpenError, Unanswered, WorkResult,
+};
+pub use event::{Event, Notice, State};
+pub use fence::Fence;
+pub use lead::{Finish, Lead};
+pub use leadership::Leadership;
+pub use loss::{Loss, Lost};
+pub use member::Member;
+pub use node::Node;
+pub use open::{OpenStore, open, schemes};
+pub use subscription::{Observer, Subscription};
+pub use term::Term;
+
+pub use incumbent_core::names::NameError;
+pub use incumbent_core::records::{Change, ChangeKind, HostIdentity, MemberState, Unreadable};
+pub use incumbent_core::settings::TimingError;
+pub use incumbent_core::store;
+pub use incumbent_core::{LeaseName, MemberId, Moment, Timing};
+pub use incumbent_memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use incumbent_sqlite as sqlite;

@@ -1,0 +1,274 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::mutant::Planted;
+use incumbent_core::names;
+use incumbent_core::records::Profile;
+use incumbent_core::settings::MIN_TTL;
+use incumbent_core::{Config, Timing};
+use tokio::sync::oneshot;
+
+use crate::cluster::Cluster;
+use crate::command::Commands;
+use crate::driver;
+use crate::error::{EnvironmentError, JoinError};
+use crate::node::{Inner, Node};
+use crate::open::{self, OpenStore};
+use crate::registry::Registry;
+use crate::shared::Shared;
+use crate::{host, seed, thread, workers};
+
+/// Describes a node that is to join. All has a default but the store.
+#[derive(Clone)]
+pub struct Builder {
+    pub(crate) cluster: String,
+    pub(crate) name: Option<NameSource>,
+    pub(crate) address: Option<String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) ttl: Duration,
+    beat: Option<Duration>,
+    margin: Option<Duration>,
+    request: Option<Duration>,
+    visible: Option<Duration>,
+    drain: Duration,
+    membership: bool,
+    least_ttl: Duration,
+    join_timeout: Duration,
+    pub(crate) store: Option<String>,
+}
+
+/// Where a node's name comes from.
+#[derive(Clone)]
+pub(crate) enum NameSource {
+    Given(String),
+    Provider(Arc<dyn Fn() -> String + Send + Sync>),
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            cluster: "default".to_owned(),
+            name: None,
+            address: None,
+            labels: BTreeMap::new(),
+            ttl: Duration::from_secs(15),
+            beat: None,
+            margin: None,
+            request: None,
+            visible: None,
+            drain: Duration::from_secs(10),
+            membership: true,
+            least_ttl: MIN_TTL,
+            join_timeout: Duration::from_secs(30),
+            store: None,
+        }
+    }
+
+    /// The cluster to join (`default`). Clusters in one store never see one another.
+    #[must_use]
+    pub fn cluster(mut self, cluster: impl Into<String>) -> Self {
+        self.cluster = cluster.into();
+        self
+    }
+
+    /// The name that people know the node by (`INCUMBENT_NODE` or the host's name). It should be
+    /// its own; two nodes of one name are safe but hard to tell apart (F2).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(NameSource::Given(name.into()));
+        self
+    }
+
+    /// Asks for the node's name when it joins.
+    #[must_use]
+    pub fn name_from(mut self, provider: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.name = Some(NameSource::Provider(Arc::new(provider)));
+        self
+    }
+
+    /// Where others can reach the node. incumbent itself never uses it.
+    #[must_use]
+    pub fn address(mut self, address: impl Into<String>) -> Self {
+        self.address = Some(address.into());
+        self
+    }
+
+    /// Something that operators sort nodes by.
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// How long others wait for this node before they take over (15 s, and 3 s at least). A
+    /// process that needs two ttls joins twice.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// From one beat to the next (a third of the ttl).
+    #[must_use]
+    pub fn beat(mut self, beat: Duration) -> Self {
+        self.beat = Some(beat);
+        self
+    }
+
+    /// By how much trust ends before the ttl: for clocks that drift, and for work to stop (a
+    /// tenth of the ttl).
+    #[must_use]
+    pub fn margin(mut self, margin: Duration) -> Self {
+        self.margin = Some(margin);
+        self
+    }
+
+    /// How long one request to the store may take (5 s, and at most a third of the ttl).
+    #[must_use]
+    pub fn request_timeout(mut self, request: Duration) -> Self {
+        self.request = Some(request);
+        self
+    }
+
+    /// How long closed members stay visible (90 s).
+    #[must_use]
+    pub fn visible(mut self, visible: Duration) -> Self {
+        self.visible = Some(visible);
+        self
+    }
+
+    /// How long work may take to end in order (10 s), before it is aborted.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
+    /// Whether the node follows who is a member and is ready to keep the list for the cluster
+    /// (yes). Without it [`Node::members`] stays empty.
+    #[must_use]
+    pub fn membership(mut self, membership: bool) -> Self {
+        self.membership = membership;
+        self
+    }
+
+    /// How long [`Self::join`] waits for the store (30 s).
+    #[must_use]
+    pub fn join_timeout(mut self, timeout: Duration) -> Self {
+        self.join_timeout = timeout;
+        self
+    }
+
+    /// Allows a ttl below 3 s. For tests: over ordinary pauses such a node loses its leases.
+    #[must_use]
+    pub fn allow_short_ttl(mut self) -> Self {
+        self.least_ttl = Duration::from_millis(100);
+        self
+    }
+
+    /// The settings for tests: a ttl of one second, and everything else to go with it.
+    #[must_use]
+    pub fn for_tests(self) -> Self {
+        let second = Duration::from_secs(1);
+        self.allow_short_ttl().ttl(second).drain(second)
+    }
+
+    /// Joins the cluster.
+    ///
+    /// Work of this node will run on the tokio runtime on which this is called; where there is
+    /// none, on one that incumbent keeps. Dropped before it is ready, the node leaves again.
+    ///
+    /// # Errors
+    /// If the settings don't fit together, the store rejects the node, or it can't be reached
+    /// within the [join time-out](Self::join_timeout).
+    pub async fn join(self, store: impl Into<OpenStore>) -> Result<Node, JoinError> {
+        let store = store.into();
+        let timing = self.timing()?;
+        let profile = self.profile()?;
+        let name = profile.node.clone();
+        let cluster = Cluster::new(store.clone(), &self.cluster)?;
+        let workers = workers::handle()?;
+        let (commands, queue) = Commands::channel();
+        let (joined, answer) = oneshot::channel();
+        let shared = Arc::new(Shared::default());
+        let config = Config {
+            profile,
+            timing: timing.clone(),
+            push: false,
+            membership: self.membership,
+            planted: Planted::default(),
+        };
+        let start = driver::Start {
+            config,
+            seed: seed::draw(),
+            store,
+            cluster: Arc::clone(&cluster.name),
+            drain: self.drain,
+            shared: Arc::clone(&shared),
+            commands: commands.clone(),
+            queue,
+            joined,
+            join_within: self.join_timeout,
+        };
+        thread::spawn(driver::run(start))?;
+        // From here on dropping this future drops the node, which then leaves.
+        let registry = Arc::new(Registry::default());
+        let drain = self.drain;
+        let inner = Inner { name, commands, shared, registry, cluster, workers, timing, drain };
+        let node = Node { inner: Arc::new(inner) };
+        let last = "the store failed while the node joined".to_owned();
+        let waited = self.join_timeout;
+        answer.await.unwrap_or(Err(JoinError::TimedOut { waited, last }))?;
+        Ok(node)
+    }
+
+    /// Opens the store that the environment names, and joins.
+    pub(crate) async fn join_env(self) -> Result<Node, JoinError> {
+        let missing =
+            EnvironmentError::Missing { variable: "INCUMBENT_STORE", example: "sqlite:app.db" };
+        let url = self.store.clone().ok_or(missing)?;
+        let store = open::open(&url).await?;
+        self.join(store).await
+    }
+
+    /// The times, checked together.
+    fn timing(&self) -> Result<Timing, JoinError> {
+        let usual = Timing::for_ttl(self.ttl);
+        let timing = Timing {
+            beat: self.beat.unwrap_or(usual.beat),
+            margin: self.margin.unwrap_or(usual.margin),
+            request: self.request.unwrap_or(usual.request),
+            visible: self.visible.unwrap_or(usual.visible),
+            ..usual
+        };
+        timing.check(self.least_ttl)?;
+        Ok(timing)
+    }
+
+    fn profile(&self) -> Result<Profile, JoinError> {
+        let name = match &self.name {
+            Some(NameSource::Given(name)) => name.clone(),
+            Some(NameSource::Provider(provider)) => provider(),
+            None => std::env::var("INCUMBENT_NODE").unwrap_or_else(|_| host::name()),
+        };
+        names::check("node", &name)?;
+        let mut profile = Profile::named(&name);
+        profile.address = self.address.clone();
+        profile.labels = self.labels.clone();
+        profile.host = host::identity();
+        Ok(profile)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("cluster", &self.cluster)
+            .field("address", &self.address)
+            .field("labels", &self.labels)
+            .field("ttl", &self.ttl)
+            .finish_non_exhaustive()
+    }
+}

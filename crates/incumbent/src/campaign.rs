@@ -1,0 +1,73 @@
+use std::sync::Arc;
+
+use incumbent_core::LeaseName;
+
+use crate::ballot::Ballot;
+use crate::cluster::Cluster;
+use crate::command::{Command, Commands};
+use crate::error::Closed;
+use crate::hold::Hold;
+use crate::leadership::Leadership;
+use crate::node::Keep;
+use crate::registry::Claim;
+use crate::term::Term;
+
+/// A node's standing for a lease. It contends until it is elected, and again after each loss,
+/// until it is dropped, which withdraws it.
+#[derive(Debug)]
+#[must_use = "dropping it withdraws the candidacy"]
+pub struct Campaign {
+    pub(crate) commands: Commands,
+    pub(crate) cluster: Cluster,
+    pub(crate) ballot: Arc<Ballot>,
+    /// Frees the name for another campaign, after this one was withdrawn.
+    pub(crate) claim: Claim,
+    pub(crate) keep: Option<Keep>,
+}
+
+impl Campaign {
+    /// The lease that it is about.
+    #[must_use]
+    pub fn lease(&self) -> &LeaseName {
+        &self.claim.lease
+    }
+
+    /// Waits until this node leads.
+    ///
+    /// Cancel-safe: a leadership that was won is kept for the next call, as long as it lasts.
+    /// The campaign goes on either way; to stop contending, drop it. What was won by then, or is
+    /// won by a request still on its way, is given back (F18).
+    ///
+    /// # Errors
+    /// If the node has left.
+    pub async fn elected(&mut self) -> Result<Leadership, Closed> {
+        let hold = self.ballot.claim().await?;
+        Ok(self.leadership(hold))
+    }
+
+    /// The leadership that was won and not claimed yet, without waiting.
+    pub(crate) fn unclaimed(&self) -> Option<Leadership> {
+        self.ballot.take().map(|hold| self.leadership(hold))
+    }
+
+    fn leadership(&self, hold: Arc<Hold>) -> Leadership {
+        let term = Term {
+            grip: Arc::clone(&hold.grip),
+            commands: self.commands.clone(),
+            cluster: self.cluster.clone(),
+        };
+        Leadership::new(hold, term, self.keep.clone())
+    }
+
+    /// Stops standing for the lease: what is held is told to stop, and no more is taken.
+    pub(crate) fn withdraw(&self) {
+        let (lease, contest) = (self.claim.lease.clone(), self.claim.contest);
+        self.commands.send(Command::Withdraw { lease, contest });
+    }
+}
+
+impl Drop for Campaign {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}

@@ -1,0 +1,127 @@
+use std::time::Duration;
+
+use incumbent_core::names::NameError;
+use incumbent_core::{self as core, LeaseName, Preference};
+
+/// For which lease a node stands, and how.
+///
+/// Wherever one is asked for, the lease's name alone will do:
+///
+/// ```
+/// # use incumbent::Candidacy;
+/// let plain = Candidacy::from("scheduler");
+/// let favourite = Candidacy::new("scheduler").priority(200).payload("http://10.0.0.7:9000");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidacy {
+    lease: String,
+    candidacy: core::Candidacy,
+    pub(crate) drain: Option<Duration>,
+    pub(crate) overrun: Overrun,
+}
+
+/// What to do about work that can't be ended: blocking work, or a task that never yields.
+///
+/// It applies at the point where other work is aborted: after the drain, or when trust is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Overrun {
+    /// Report it as an error and wait for it. Its lease is not freed as long as it runs; if trust
+    /// is over too, others take the lease when it has run out, and only a fence protects.
+    #[default]
+    Report,
+    /// Abort the process, so that the work surely ends before others take over.
+    AbortProcess,
+}
+
+impl Candidacy {
+    /// Stands for this lease like anybody else.
+    #[must_use]
+    pub fn new(lease: impl Into<String>) -> Self {
+        Self {
+            lease: lease.into(),
+            candidacy: core::Candidacy::default(),
+            drain: None,
+            overrun: Overrun::default(),
+        }
+    }
+
+    /// What others can read beside the leader's name, such as where it can be reached.
+    #[must_use]
+    pub fn payload(mut self, payload: impl Into<String>) -> Self {
+        self.candidacy.payload = Some(payload.into());
+        self
+    }
+
+    /// Who goes first when the lease is free: from 0, which waits a third of the ttl, to 255,
+    /// which doesn't wait. Never more than that delay, so a dead favourite keeps nobody waiting
+    /// for long. Without a priority nobody waits.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.candidacy.preference = Preference::Priority(priority);
+        self
+    }
+
+    /// The longer a node has been a member, the less it waits when the lease is free.
+    #[must_use]
+    pub fn prefer_longest_running(mut self) -> Self {
+        self.candidacy.preference = Preference::LongestRunning;
+        self
+    }
+
+    /// Whether the node takes the lease at all. One that doesn't only follows it.
+    #[must_use]
+    pub fn electable(mut self, electable: bool) -> Self {
+        self.candidacy.electable = electable;
+        self
+    }
+
+    /// How long the work may take to end in order, instead of the node's own drain.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = Some(drain);
+        self
+    }
+
+    /// What to do about work that can't be ended.
+    #[must_use]
+    pub fn on_overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+
+    pub(crate) fn name(&self) -> Result<LeaseName, NameError> {
+        LeaseName::new(&self.lease)
+    }
+
+    pub(crate) fn core(&self) -> core::Candidacy {
+        self.candidacy.clone()
+    }
+
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.candidacy.payload.as_ref().map_or(0, String::len)
+    }
+}
+
+impl From<&str> for Candidacy {
+    fn from(lease: &str) -> Self {
+        Self::new(lease)
+    }
+}
+
+impl From<String> for Candidacy {
+    fn from(lease: String) -> Self {
+        Self::new(lease)
+    }
+}
+
+impl From<&String> for Candidacy {
+    fn from(lease: &String) -> Self {
+        Self::new(lease.as_str())
+    }
+}
+
+impl From<&LeaseName> for Candidacy {
+    fn from(lease: &LeaseName) -> Self {
+        Self::new(lease.as_str())
+    }
+}

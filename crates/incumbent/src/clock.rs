@@ -1,0 +1,66 @@
+//! The one place that reads clocks.
+//!
+//! Decisions compare [`Moment`]s, read from a clock that goes on while the machine sleeps (F11):
+//!
+//! | platform | clock | while the machine sleeps |
+//! | --- | --- | --- |
+//! | Linux, Android | `CLOCK_BOOTTIME` (through the vDSO) | goes on |
+//! | macOS, iOS | `CLOCK_MONOTONIC` | goes on |
+//! | FreeBSD and other Unix | `CLOCK_MONOTONIC` | may stand still: let such machines not sleep, or fence |
+//! | others (Windows) | `std::time::Instant` | depends on the system: let such machines not sleep, or fence |
+//!
+//! A virtual machine that is paused or restored from a snapshot may stop every one of these
+//! clocks. Then only a fence protects.
+
+use incumbent_core::Moment;
+
+/// What time it is on this machine's clock.
+#[cfg(unix)]
+#[must_use]
+#[inline]
+pub fn now() -> Moment {
+    let time = rustix::time::clock_gettime(CLOCK);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    Moment::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
+/// What time it is on this machine's clock.
+#[cfg(not(unix))]
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "there is no better clock here; see the table above")]
+pub fn now() -> Moment {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    let passed = START.get_or_init(Instant::now).elapsed();
+    // One, so that no moment is the very start, which means "never trusted".
+    Moment::from_nanos(1) + passed
+}
+
+/// Wall-clock milliseconds since 1970, for people to read. Nothing is ever decided by it (F4).
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "for display alone")]
+pub fn wall_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_forward() {
+        let first = now();
+        assert!(first > Moment::START);
+        assert!(now() >= first);
+        assert!(wall_ms() > 1_600_000_000_000);
+    }
+}

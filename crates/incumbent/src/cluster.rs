@@ -1,0 +1,176 @@
+//! A cluster seen from outside: who leads, who is a member, and what an operator asks for.
+
+mod intents;
+mod reading;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::names::{self, NameError};
+use incumbent_core::records::{Change, MemberState};
+use incumbent_core::store::{Exchange, Lane, Reply, StoreError};
+use incumbent_core::{LeaseName, MemberId};
+
+use crate::error::ClusterError;
+use crate::exchange;
+use crate::member::Member;
+use crate::open::OpenStore;
+use crate::thread;
+
+pub use intents::Requested;
+pub use watch::LeaseWatch;
+
+/// How long one request to the store may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A cluster seen from outside. Whoever has one can ask who leads and ask the leader to resign,
+/// without joining and without contending.
+///
+/// Its futures are cancel-safe where they only read. One that asks for a change and is dropped
+/// may have been carried out or not.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    pub(crate) store: OpenStore,
+    pub(crate) name: Arc<str>,
+}
+
+/// Who holds a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// The name of its node.
+    pub node: String,
+    /// Its member id.
+    pub member: MemberId,
+    /// Where it can be reached.
+    pub address: Option<String>,
+    /// Its term.
+    pub term: u64,
+    /// What it wants others to know.
+    pub payload: Option<String>,
+    /// Since when, by its own wall clock in milliseconds since 1970: for display alone.
+    pub since_ms: Option<u64>,
+    /// The state of its member: alive, or evicted so short a time ago that the lease is not free
+    /// yet.
+    pub state: MemberState,
+    /// How long ago it beat by the store's clock, where it has one. For display alone: more than
+    /// its [`Self::ttl`] means that it will be taken for gone by whoever watches it.
+    pub age: Option<Duration>,
+    /// How long others wait for it.
+    pub ttl: Duration,
+}
+
+/// A lease as it stands in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseState {
+    /// Which lease.
+    pub lease: String,
+    /// Its present or last term; 0 if nobody ever held it.
+    pub term: u64,
+    /// Who holds it. Nobody, if it is free or its holder's member is closed.
+    pub leader: Option<Leader>,
+    /// Its last changes of hands, oldest first.
+    pub changes: Vec<Change>,
+}
+
+impl Cluster {
+    /// The cluster of this name in a store.
+    ///
+    /// # Errors
+    /// If the name won't do.
+    pub fn new(store: impl Into<OpenStore>, name: &str) -> Result<Self, NameError> {
+        names::check("cluster", name)?;
+        Ok(Self { store: store.into(), name: name.into() })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Who leads now.
+    ///
+    /// That is what the store says. A leader whose process has just died is named until others
+    /// have seen it expire.
+    ///
+    /// # Errors
+    /// If the store can't be reached or the record can't be read.
+    pub async fn leader(&self, lease: &str) -> Result<Option<Leader>, ClusterError> {
+        Ok(self.lease(lease).await?.leader)
+    }
+
+    /// How a lease stands now.
+    ///
+    /// # Errors
+    /// If the store can't be reached or the record can't be read.
+    pub async fn lease(&self, lease: &str) -> Result<LeaseState, ClusterError> {
+        let (this, lease) = (self.clone(), lease_name(lease)?);
+        self.run(async move { this.read_lease(&lease).await }).await
+    }
+
+    /// All leases that anybody ever held, in the order of their names, with the lease of the
+    /// cluster's own leader.
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn leases(&self) -> Result<Vec<LeaseState>, ClusterError> {
+        let this = self.clone();
+        self.run(async move { this.read_leases().await }).await
+    }
+
+    /// All members, closed ones that are still visible too, in the order in which they joined.
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn members(&self) -> Result<Vec<Member>, ClusterError> {
+        let this = self.clone();
+        self.run(async move { this.read_members().await }).await
+    }
+
+    /// The live member of this id, or of the node of this name.
+    pub(crate) async fn live_member(&self, name: &str) -> Result<MemberId, ClusterError> {
+        let members = self.members().await?;
+        let alive = || members.iter().filter(|member| member.is_alive());
+        if let Some(member) = alive().find(|member| member.id.as_str() == name) {
+            return Ok(member.id.clone());
+        }
+        let mut ids = alive().filter(|member| member.node == name).map(|member| member.id.clone());
+        let first =
+            ids.next().ok_or_else(|| ClusterError::NoSuchMember { name: name.to_owned() })?;
+        let mut ids: Vec<MemberId> = ids.collect();
+        if ids.is_empty() {
+            return Ok(first);
+        }
+        ids.insert(0, first);
+        Err(ClusterError::Ambiguous { name: name.to_owned(), ids })
+    }
+
+    /// Runs a question to the store on incumbent's thread.
+    async fn run<T: Send + 'static>(
+        &self,
+        question: impl Future<Output = Result<T, ClusterError>> + Send + 'static,
+    ) -> Result<T, ClusterError> {
+        let task =
+            thread::spawn(question).map_err(|error| ClusterError::Thread(error.to_string()))?;
+        task.await.unwrap_or_else(|error| {
+            let said = format!("the store failed in the middle of an exchange: {error}");
+            Err(ClusterError::Store(StoreError::unknown(said)))
+        })
+    }
+
+    async fn exchange(&self, lane: Lane, exchange: Exchange) -> Result<Reply, StoreError> {
+        let asked = (exchange.writes.len(), exchange.reads.len());
+        let deadline = exchange::within(PATIENCE);
+        let reply = exchange::send(&self.store, &self.name, lane, exchange, deadline).await?;
+        if (reply.writes.len(), reply.reads.len()) != asked {
+            return Err(StoreError::unknown("the store answered less than it was asked"));
+        }
+        Ok(reply)
+    }
+}
+
+/// The name of a lease as people give it, that of the cluster's leader included.
+fn lease_name(name: &str) -> Result<LeaseName, NameError> {
+    if name == names::LEADER { Ok(LeaseName::leader()) } else { LeaseName::new(name) }
+}

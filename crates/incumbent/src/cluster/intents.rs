@@ -1,0 +1,160 @@
+//! What an operator asks for. It is kept in the store, so that it works without push.
+
+use incumbent_core::records::{
+    Board, Content, Extra, FORMAT, Intent, IntentState, MemberState, Wish,
+};
+use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Record, Stamp, Write};
+use incumbent_core::{LeaseName, MemberId, keys};
+
+use super::{Cluster, lease_name};
+use crate::error::ClusterError;
+use crate::{clock, seed};
+
+/// A record that changes all the time is tried this often.
+const ATTEMPTS: u64 = 20;
+
+/// A request that was left for the leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requested {
+    /// Under which id it is kept.
+    pub id: String,
+    /// The node that is asked.
+    pub node: String,
+    /// The term that shall end. A later leader is not meant.
+    pub term: u64,
+}
+
+impl Cluster {
+    /// Asks the leader to give a lease up. It does so at its next beat, or at once where the
+    /// store pushes; its work has time to end in order.
+    ///
+    /// # Errors
+    /// If nobody leads, or the store can't be reached.
+    pub async fn request_resign(&self, lease: &str) -> Result<Requested, ClusterError> {
+        let (this, lease) = (self.clone(), lease_name(lease)?);
+        self.run(async move { this.ask_to_resign(&lease, None).await }).await
+    }
+
+    /// Asks the leader to give a lease up in favour of the node of this name, or the member of
+    /// this id.
+    ///
+    /// # Errors
+    /// If nobody leads, no live member or several are called that (F2), or the store can't be
+    /// reached.
+    pub async fn request_transfer(
+        &self,
+        lease: &str,
+        node: &str,
+    ) -> Result<Requested, ClusterError> {
+        let (this, lease) = (self.clone(), lease_name(lease)?);
+        let successor = self.live_member(node).await?;
+        self.run(async move { this.ask_to_resign(&lease, Some(successor)).await }).await
+    }
+
+    /// Throws out the live member of this id, or of the node of this name. Its next beat fails
+    /// and it stops everything; its leases are free when its ttl has passed, or as soon as it
+    /// says that it has stopped. Its process joins anew by itself: stop it first if it shall not.
+    ///
+    /// # Errors
+    /// If no live member or several are called that (F2), or the store can't be reached.
+    pub async fn evict(&self, member: &str) -> Result<MemberId, ClusterError> {
+        let id = self.live_member(member).await?;
+        let this = self.clone();
+        self.run(async move { this.close_as_evicted(id).await }).await
+    }
+
+    async fn ask_to_resign(
+        &self,
+        lease: &LeaseName,
+        successor: Option<MemberId>,
+    ) -> Result<Requested, ClusterError> {
+        let record = self.read_lease_record(lease).await?.map(|(record, _)| record);
+        let Some((term, holder)) = record.and_then(|it| it.holder.map(|who| (it.term, who))) else {
+            return Err(ClusterError::NobodyLeads { lease: lease.clone() });
+        };
+        let mut writer = Writer::new();
+        let id = writer.id();
+        let wish = Wish::Resign { lease: lease.as_str().to_owned(), term, successor };
+        let intent = Intent {
+            format: FORMAT,
+            id: id.clone(),
+            wish,
+            state: IntentState::Open,
+            by: crate::host::name(),
+            at_ms: clock::wall_ms(),
+            extra: Extra::new(),
+        };
+        let put = writer.put(keys::intent(&id), Expect::Absent, intent.bytes());
+        // The intent first: whoever reads the board must find it.
+        self.write(put).await?;
+        self.announce(&mut writer).await?;
+        Ok(Requested { id, node: holder.node, term })
+    }
+
+    /// Lets every node know that there is something new among the intents.
+    async fn announce(&self, writer: &mut Writer) -> Result<(), ClusterError> {
+        for _ in 0..ATTEMPTS {
+            let stored = self.read_key(keys::board()).await?;
+            let (mut board, expect) = match &stored {
+                Some(stored) => (Board::read(stored)?, expect(stored)),
+                None => (Board::fresh(), Expect::Absent),
+            };
+            board.intents += 1;
+            if self.write(writer.put(keys::board(), expect, board.bytes())).await? {
+                return Ok(());
+            }
+        }
+        Err(ClusterError::Contended { key: keys::board().as_str().to_owned() })
+    }
+
+    async fn close_as_evicted(&self, id: MemberId) -> Result<MemberId, ClusterError> {
+        let mut writer = Writer::new();
+        // Each beat in between changes the version, so this may take several attempts.
+        for _ in 0..ATTEMPTS {
+            let alive = self.read_member(&id).await?;
+            let alive = alive.filter(|(record, _)| record.state == MemberState::Alive);
+            let Some((record, stored)) = alive else {
+                return Err(ClusterError::NoSuchMember { name: id.as_str().to_owned() });
+            };
+            let closed = record.closed(MemberState::Evicted).bytes();
+            if self.write(writer.put(keys::member(&id), expect(&stored), closed)).await? {
+                return Ok(id);
+            }
+        }
+        Err(ClusterError::Contended { key: keys::member(&id).as_str().to_owned() })
+    }
+
+    /// Says whether the write applied.
+    async fn write(&self, put: Put) -> Result<bool, ClusterError> {
+        let writes = vec![Write::Put(put)];
+        let reply = self.exchange(Lane::Change, Exchange { writes, reads: Vec::new() }).await?;
+        Ok(matches!(reply.writes.first(), Some(Outcome::Applied(_))))
+    }
+}
+
+/// Stamps the writes of one request.
+struct Writer {
+    writer: u64,
+    attempt: u64,
+}
+
+impl Writer {
+    fn new() -> Self {
+        Self { writer: seed::draw(), attempt: 0 }
+    }
+
+    /// An id that nobody else has.
+    fn id(&self) -> String {
+        format!("{:016x}{:016x}", self.writer, seed::draw())
+    }
+
+    fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>) -> Put {
+        self.attempt += 1;
+        let stamp = Stamp { writer: self.writer, attempt: self.attempt };
+        Put { key, expect, value, stamp, hint: true }
+    }
+}
+
+fn expect(stored: &Record) -> Expect {
+    Expect::Version(stored.version.clone())
+}

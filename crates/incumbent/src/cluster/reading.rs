@@ -1,0 +1,130 @@
+//! Making sense of records.
+
+use std::collections::BTreeMap;
+
+use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState, Profile};
+use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record, StoreError};
+use incumbent_core::{LeaseName, MemberId, keys};
+
+use super::{Cluster, Leader, LeaseState};
+use crate::error::ClusterError;
+use crate::member::Member;
+
+impl Cluster {
+    pub(super) async fn read_lease(&self, name: &LeaseName) -> Result<LeaseState, ClusterError> {
+        let Some((record, _)) = self.read_lease_record(name).await? else {
+            let lease = name.as_str().to_owned();
+            return Ok(LeaseState { lease, term: 0, leader: None, changes: Vec::new() });
+        };
+        let holder = match &record.holder {
+            Some(holder) => self.read_key(keys::member(&holder.member)).await?,
+            None => None,
+        };
+        state(record, holder.as_ref())
+    }
+
+    pub(super) async fn read_lease_record(
+        &self,
+        name: &LeaseName,
+    ) -> Result<Option<(LeaseRecord, Record)>, ClusterError> {
+        let Some(stored) = self.read_key(keys::lease(name)).await? else { return Ok(None) };
+        Ok(Some((LeaseRecord::read(&stored)?, stored)))
+    }
+
+    pub(super) async fn read_leases(&self) -> Result<Vec<LeaseState>, ClusterError> {
+        // Leases first: a member that is read later is at least as new as what names it.
+        let leases = self.read_prefix(keys::leases()).await?;
+        let members = self.read_prefix(keys::members()).await?;
+        let members: BTreeMap<&Key, &Record> =
+            members.iter().map(|stored| (&stored.key, stored)).collect();
+        let mut states = Vec::with_capacity(leases.len());
+        for stored in &leases {
+            let record = LeaseRecord::read(stored)?;
+            let key = record.holder.as_ref().map(|holder| keys::member(&holder.member));
+            let holder = key.and_then(|key| members.get(&key).copied());
+            states.push(state(record, holder)?);
+        }
+        states.sort_by(|one, other| one.lease.cmp(&other.lease));
+        Ok(states)
+    }
+
+    pub(super) async fn read_members(&self) -> Result<Vec<Member>, ClusterError> {
+        let reads = vec![Read::Prefix(keys::members()), Read::Prefix(keys::profiles())];
+        let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
+        let mut found = reply.reads.into_iter();
+        let members = records(found.next())?;
+        let profiles: BTreeMap<Key, Record> =
+            records(found.next())?.into_iter().map(|stored| (stored.key.clone(), stored)).collect();
+        let mut all = Vec::with_capacity(members.len());
+        for stored in &members {
+            let record = MemberRecord::read(stored)?;
+            let profile =
+                profiles.get(&keys::profile(&record.id)).map(Profile::read).transpose()?;
+            all.push(Member::from_records(record, stored.age, profile));
+        }
+        all.sort_by(|one, other| (one.joined_ms, &one.id).cmp(&(other.joined_ms, &other.id)));
+        Ok(all)
+    }
+
+    pub(super) async fn read_member(
+        &self,
+        id: &MemberId,
+    ) -> Result<Option<(MemberRecord, Record)>, ClusterError> {
+        let Some(stored) = self.read_key(keys::member(id)).await? else { return Ok(None) };
+        Ok(Some((MemberRecord::read(&stored)?, stored)))
+    }
+
+    pub(super) async fn read_key(&self, key: Key) -> Result<Option<Record>, ClusterError> {
+        let reads = vec![Read::Key { key, unless: None }];
+        let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
+        match reply.reads.into_iter().next() {
+            Some(Found::Record(record)) => Ok(Some(record)),
+            Some(Found::Absent) => Ok(None),
+            Some(Found::Unchanged | Found::Records(_)) | None => Err(nonsense().into()),
+        }
+    }
+
+    async fn read_prefix(&self, prefix: Key) -> Result<Vec<Record>, ClusterError> {
+        let reads = vec![Read::Prefix(prefix)];
+        let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
+        records(reply.reads.into_iter().next())
+    }
+}
+
+fn records(found: Option<Found>) -> Result<Vec<Record>, ClusterError> {
+    match found {
+        Some(Found::Records(records)) => Ok(records),
+        Some(Found::Absent | Found::Unchanged | Found::Record(_)) | None => Err(nonsense().into()),
+    }
+}
+
+fn nonsense() -> StoreError {
+    StoreError::rejected("the store's answer doesn't fit the question: check it with the test kit")
+}
+
+/// What a lease's record and its holder's say together.
+fn state(record: LeaseRecord, holder: Option<&Record>) -> Result<LeaseState, ClusterError> {
+    let since_ms = record.since_ms();
+    let leader = match (&record.holder, holder) {
+        (Some(named), Some(stored)) => {
+            let member = MemberRecord::read(stored)?;
+            let holds = match member.state {
+                MemberState::Alive | MemberState::Evicted => true,
+                MemberState::Left | MemberState::Expired => false,
+            };
+            holds.then(|| Leader {
+                node: named.node.clone(),
+                member: named.member.clone(),
+                address: named.address.clone(),
+                term: record.term,
+                payload: record.payload.clone(),
+                since_ms,
+                state: member.state,
+                age: stored.age,
+                ttl: member.ttl(),
+            })
+        }
+        (Some(_), None) | (None, _) => None,
+    };
+    Ok(LeaseState { lease: record.name, term: record.term, leader, changes: record.changes })
+}

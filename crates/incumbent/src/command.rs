@@ -1,0 +1,63 @@
+//! What handles ask of a node's driver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::{Candidacy, LeaseName, MemberId, Moment};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::attempt::Outcome;
+use crate::ballot::Ballot;
+use crate::error::LeaveError;
+use crate::event::Notice;
+
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Stand for a lease.
+    Campaign {
+        lease: LeaseName,
+        contest: u64,
+        candidacy: Candidacy,
+        ballot: Arc<Ballot>,
+        drain: Duration,
+    },
+    /// Say how one attempt went: at this moment at the latest.
+    Attempt { lease: LeaseName, deadline: Moment, answer: oneshot::Sender<Outcome> },
+    /// Stop standing for a lease, unless a newer contest is under way.
+    Withdraw { lease: LeaseName, contest: u64 },
+    /// The work under a term has ended.
+    Stopped { lease: LeaseName, term: u64, abstain: Option<Duration> },
+    /// Give up a term.
+    Resign { lease: LeaseName, term: u64, successor: Option<MemberId> },
+    /// Say when the lease of a term that ends has been freed.
+    Freed { lease: LeaseName, term: u64, answer: oneshot::Sender<()> },
+    /// Ask the store whether a term is held.
+    Confirm { lease: LeaseName, term: u64, answer: oneshot::Sender<Option<bool>> },
+    /// Tell all that happens from now on.
+    Subscribe(mpsc::UnboundedSender<Notice>),
+    /// Leave in order.
+    Leave(oneshot::Sender<Result<(), LeaveError>>),
+    /// Nobody has a handle to the node any more: leave, and tell nobody.
+    Abandon,
+}
+
+/// The way to a driver. It stays open after the driver has ended; then nothing happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands(mpsc::UnboundedSender<Command>);
+
+impl Commands {
+    pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<Command>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// Whether the driver will ever see it is not said: if it has ended, so has all that a
+    /// command could change.
+    pub(crate) fn send(&self, command: Command) {
+        let _ = self.0.send(command);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}

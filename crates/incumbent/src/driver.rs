@@ -1,0 +1,265 @@
+//! Drives the core of one node: clock in, requests out, replies in, events out.
+//!
+//! It is a task on incumbent's own thread, and no code of the application runs in it.
+
+mod attempts;
+mod batch;
+mod commands;
+mod events;
+mod health;
+mod lanes;
+mod leaving;
+mod waiters;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::store::HintGuard;
+use incumbent_core::{Config, LeaseName, MemberId, Moment, Node as Protocol};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
+
+use crate::ballot::Ballot;
+use crate::clock;
+use crate::command::{Command, Commands};
+use crate::error::JoinError;
+use crate::event::Notice;
+use crate::grip::Grip;
+use crate::hold::Hold;
+use crate::open::OpenStore;
+use crate::shared::{Held, Shared};
+use crate::trust::Trust;
+
+use attempts::Attempts;
+use health::Health;
+use lanes::{Landed, Lanes};
+use leaving::Leaving;
+use waiters::Waiters;
+
+/// The clock is looked at this often, whatever the timers do: they stand still while the machine
+/// sleeps.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// What a driver needs to start.
+pub(crate) struct Start {
+    pub(crate) config: Config,
+    pub(crate) seed: u64,
+    pub(crate) store: OpenStore,
+    pub(crate) cluster: Arc<str>,
+    pub(crate) drain: Duration,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) commands: Commands,
+    pub(crate) queue: UnboundedReceiver<Command>,
+    pub(crate) joined: oneshot::Sender<Result<(), JoinError>>,
+    pub(crate) join_within: Duration,
+}
+
+pub(crate) struct Driver {
+    core: Protocol,
+    config: Config,
+    cluster: Arc<str>,
+    drain: Duration,
+    lanes: Lanes,
+    commands: Commands,
+    queue: UnboundedReceiver<Command>,
+    hints: Arc<Notify>,
+    _hint_guard: Option<HintGuard>,
+    shared: Arc<Shared>,
+
+    /// The present incarnation and its trust.
+    trust: Option<(MemberId, Arc<Trust>)>,
+    contests: HashMap<LeaseName, Contest>,
+    /// Terms under which work runs, or may still run.
+    grips: HashMap<LeaseName, Arc<Grip>>,
+    held: HashMap<Arc<str>, Held>,
+    held_changed: bool,
+    /// Leaderships to be handed out once they are published.
+    elected: Vec<(Arc<Ballot>, Arc<Hold>)>,
+
+    attempts: Attempts,
+    waiters: Waiters,
+    subscribers: Vec<UnboundedSender<Notice>>,
+    health: Health,
+    joining: Option<Joining>,
+    leaving: Option<Leaving>,
+    over: bool,
+}
+
+/// A campaign, seen from here.
+struct Contest {
+    id: u64,
+    ballot: Arc<Ballot>,
+    drain: Duration,
+}
+
+/// Somebody waits for the first incarnation.
+struct Joining {
+    answer: oneshot::Sender<Result<(), JoinError>>,
+    waits: Duration,
+    until: Moment,
+}
+
+/// Runs a node until it has left. To be called on incumbent's thread.
+pub(crate) async fn run(start: Start) {
+    Driver::new(start).run().await;
+}
+
+impl Driver {
+    fn new(start: Start) -> Self {
+        let Start { mut config, store, cluster, shared, .. } = start;
+        let hints = Arc::new(Notify::new());
+        let wake = Arc::clone(&hints);
+        let hint_guard = store.hints(&cluster, Arc::new(move || wake.notify_one()));
+        config.push = hint_guard.is_some();
+        let now = clock::now();
+        let until = now + start.join_within;
+        Self {
+            core: Protocol::new(config.clone(), start.seed, now),
+            lanes: Lanes::new(store, Arc::clone(&cluster)),
+            cluster,
+            drain: start.drain,
+            commands: start.commands,
+            queue: start.queue,
+            hints,
+            _hint_guard: hint_guard,
+            shared,
+            trust: None,
+            contests: HashMap::new(),
+            grips: HashMap::new(),
+            held: HashMap::new(),
+            held_changed: false,
+            elected: Vec::new(),
+            attempts: Attempts::default(),
+            waiters: Waiters::default(),
+            subscribers: Vec::new(),
+            health: Health::new(&config.profile.node),
+            joining: Some(Joining { answer: start.joined, waits: start.join_within, until }),
+            leaving: None,
+            over: false,
+            config,
+        }
+    }
+
+    async fn run(mut self) {
+        loop {
+            self.step();
+            if self.over {
+                return;
+            }
+            let nap = self.nap();
+            tokio::select! {
+                biased;
+                Some(landed) = self.lanes.landed(), if !self.lanes.is_idle() => self.landed(landed),
+                Some(command) = self.queue.recv() => self.obey_all(command),
+                () = self.hints.notified() => self.core.hint(clock::now()),
+                () = tokio::time::sleep(nap) => {}
+            }
+        }
+    }
+
+    /// Does all that is due. A reaction may give the core something to do at once, hence the
+    /// rounds; their bound is a belt to go with braces.
+    fn step(&mut self) {
+        for _ in 0..8 {
+            let now = clock::now();
+            self.core.tell_wall(clock::wall_ms());
+            self.core.poll(now);
+            self.publish_trust();
+            self.settle_doubts(now);
+            let reacted = self.react();
+            self.publish_held();
+            while let Some(request) = self.core.next_request() {
+                self.lanes.push(request);
+            }
+            self.lanes.dispatch(now);
+            if !reacted {
+                break;
+            }
+        }
+        let now = clock::now();
+        self.check_attempts(now);
+        self.waiters.expire(now);
+        self.check_joining(now);
+        self.check_leaving(now);
+    }
+
+    /// How long to sleep unless something happens. Timers only wake: all decisions compare
+    /// moments.
+    fn nap(&self) -> Duration {
+        let deadlines = [
+            self.core.wake_at(),
+            self.attempts.wake_at(),
+            self.waiters.wake_at(),
+            self.joining.as_ref().map_or(Moment::NEVER, |joining| joining.until),
+            self.leaving.as_ref().map_or(Moment::NEVER, Leaving::wake_at),
+        ];
+        let soonest = deadlines.into_iter().min().unwrap_or(Moment::NEVER);
+        soonest.since(clock::now()).clamp(Duration::from_millis(1), LONGEST)
+    }
+
+    fn landed(&mut self, landed: Landed) {
+        self.health.note(&landed);
+        for (id, answer) in landed.answers {
+            if let (Err(error), Some(_)) = (&answer, &self.joining) {
+                self.refuse_joining(error);
+            }
+            // Read for each: what comes later is not older than it is.
+            self.core.handle(clock::now(), id, answer.map_err(|error| error.kind));
+        }
+    }
+
+    /// What anybody is told from now on about trust: before any event is acted on, because an
+    /// end must be known here first.
+    fn publish_trust(&self) {
+        let Some((member, trust)) = &self.trust else { return };
+        if self.core.member() == Some(member) {
+            trust.publish(self.core.trusted_until());
+        } else {
+            trust.end();
+        }
+    }
+
+    /// A term that somebody was told is over is given up, even if a beat got through in that
+    /// very moment: an answer of no is final.
+    fn settle_doubts(&mut self, now: Moment) {
+        let Some((_, trust)) = &self.trust else { return };
+        if !trust.take_doubt() {
+            return;
+        }
+        for grip in self.grips.values().filter(|grip| grip.is_doubted()) {
+            self.core.resign(now, &grip.lease, grip.term, None);
+        }
+    }
+
+    /// Publishes what is held, then hands out what is new.
+    fn publish_held(&mut self) {
+        if std::mem::take(&mut self.held_changed) {
+            self.shared.held.store(Arc::new(self.held.clone()));
+        }
+        for (ballot, hold) in self.elected.drain(..) {
+            if hold.grip.lost().is_none() {
+                ballot.put(hold);
+            }
+        }
+    }
+
+    fn check_joining(&mut self, now: Moment) {
+        if let Some(joining) = self.joining.take_if(|joining| now >= joining.until) {
+            let last = self.health.last().unwrap_or("the store has not answered").to_owned();
+            let _ = joining.answer.send(Err(JoinError::TimedOut { waited: joining.waits, last }));
+            self.over = true;
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// Whatever ended the driver, a bug included: nobody trusts anything after it.
+    fn drop(&mut self) {
+        if let Some((_, trust)) = &self.trust {
+            trust.end();
+        }
+        self.farewell();
+    }
+}

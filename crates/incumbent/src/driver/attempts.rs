@@ -1,0 +1,82 @@
+//! Attempts to lead that somebody waits for.
+
+use incumbent_core::records::LeaseRecord;
+use incumbent_core::{LeaseName, Moment};
+use tokio::sync::oneshot;
+
+use super::Driver;
+use crate::attempt::{OtherLeader, Outcome};
+
+#[derive(Default)]
+pub(super) struct Attempts(Vec<Entry>);
+
+struct Entry {
+    lease: LeaseName,
+    deadline: Moment,
+    answer: oneshot::Sender<Outcome>,
+}
+
+impl Attempts {
+    pub(super) fn add(
+        &mut self,
+        lease: LeaseName,
+        deadline: Moment,
+        answer: oneshot::Sender<Outcome>,
+    ) {
+        self.0.push(Entry { lease, deadline, answer });
+    }
+
+    pub(super) fn wake_at(&self) -> Moment {
+        self.0.iter().map(|entry| entry.deadline).min().unwrap_or(Moment::NEVER)
+    }
+}
+
+impl Driver {
+    pub(super) fn check_attempts(&mut self, now: Moment) {
+        let waiting = std::mem::take(&mut self.attempts.0);
+        for entry in waiting.into_iter().filter(|entry| !entry.answer.is_closed()) {
+            match self.outcome(&entry, now) {
+                Some(outcome) => drop(entry.answer.send(outcome)),
+                None => self.attempts.0.push(entry),
+            }
+        }
+    }
+
+    fn outcome(&self, entry: &Entry, now: Moment) -> Option<Outcome> {
+        if self.grips.get(&entry.lease).is_some_and(|grip| grip.lost().is_none()) {
+            return Some(Outcome::Elected);
+        }
+        if let Some((record, until)) = self.core.rival(&entry.lease)
+            && until.is_none_or(|until| now < until)
+        {
+            return Some(Outcome::Other(other(&entry.lease, record, until, now)));
+        }
+        if now < entry.deadline && self.leaving.is_none() {
+            return None;
+        }
+        let trusted = self.core.member().is_some() && now < self.core.trusted_until();
+        Some(match self.health.last() {
+            None if trusted => Outcome::Conflict,
+            None => Outcome::Unavailable("this node is no member at the moment".to_owned()),
+            Some(error) => Outcome::Unavailable(error.to_owned()),
+        })
+    }
+}
+
+fn other(
+    lease: &LeaseName,
+    record: &LeaseRecord,
+    until: Option<Moment>,
+    now: Moment,
+) -> OtherLeader {
+    let holder = record.holder.as_ref();
+    OtherLeader {
+        lease: lease.clone(),
+        node: holder.map(|holder| holder.node.clone()).unwrap_or_default(),
+        address: holder.and_then(|holder| holder.address.clone()),
+        payload: record.payload.clone(),
+        term: record.term,
+        since_ms: record.since_ms(),
+        due: until.map(|until| until.since(now)),
+    }
+}

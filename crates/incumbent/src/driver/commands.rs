@@ -1,0 +1,103 @@
+//! What handles ask for.
+
+use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_core::{LeaseName, Moment};
+
+use super::{Contest, Driver};
+use crate::clock;
+use crate::command::Command;
+use crate::error::JoinError;
+use crate::event::{Event, Notice, State};
+use crate::loss::Loss;
+
+/// So many commands are carried out before replies are looked at again.
+const BURST: usize = 1024;
+
+impl Driver {
+    pub(super) fn obey_all(&mut self, first: Command) {
+        self.obey(first);
+        for _ in 1..BURST {
+            match self.queue.try_recv() {
+                Ok(command) => self.obey(command),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        let now = clock::now();
+        match command {
+            Command::Campaign { lease, contest, candidacy, ballot, drain } => {
+                self.core.campaign(now, lease.clone(), candidacy);
+                self.contests.insert(lease, Contest { id: contest, ballot, drain });
+            }
+            Command::Attempt { lease, deadline, answer } => {
+                self.attempts.add(lease, deadline, answer);
+            }
+            Command::Withdraw { lease, contest } => self.withdraw(now, &lease, contest),
+            Command::Stopped { lease, term, abstain } => {
+                self.stopped(now, &lease, term);
+                if let Some(pause) = abstain {
+                    self.core.abstain(&lease, now + pause);
+                }
+            }
+            Command::Resign { lease, term, successor } => {
+                self.core.resign(now, &lease, term, successor);
+            }
+            Command::Freed { lease, term, answer } => {
+                if self.grips.get(&lease).is_some_and(|grip| grip.term == term) {
+                    let until = now + self.config.timing.request * 2;
+                    self.waiters.await_freed((lease, term), until, answer);
+                }
+            }
+            Command::Confirm { lease, term, answer } => {
+                self.waiters.await_confirmed((lease.clone(), term), answer);
+                self.core.confirm(now, &lease, term);
+            }
+            Command::Subscribe(subscriber) => {
+                let notice = Notice { at_ms: clock::wall_ms(), event: self.state() };
+                if subscriber.send(notice).is_ok() {
+                    self.subscribers.push(subscriber);
+                }
+            }
+            Command::Leave(answer) => self.leave(Some(answer)),
+            Command::Abandon => self.leave(None),
+        }
+        // Each command's events are acted on before the next command, which may rely on them.
+        self.react();
+    }
+
+    fn withdraw(&mut self, now: Moment, lease: &LeaseName, contest: u64) {
+        if self.contests.get(lease).is_some_and(|known| known.id == contest) {
+            self.contests.remove(lease);
+            self.core.withdraw(now, lease);
+        }
+    }
+
+    /// The work under a term has ended: everyone is told before the core may free the lease.
+    fn stopped(&mut self, now: Moment, lease: &LeaseName, term: u64) {
+        if let Some(grip) = self.grips.get(lease).filter(|grip| grip.term == term).cloned() {
+            self.grips.remove(lease);
+            self.lost(&grip, Loss::WorkEnded, false);
+        }
+        self.core.stopped(now, lease, term);
+    }
+
+    fn state(&self) -> Event {
+        let mut leads: Vec<(LeaseName, u64)> =
+            self.held.values().map(|held| (held.grip.lease.clone(), held.grip.term)).collect();
+        leads.sort();
+        let members = self.shared.members.load().as_ref().clone();
+        Event::State(State { member: self.core.member().cloned(), leads, members })
+    }
+
+    /// The first incarnation meets a store that will never have it.
+    pub(super) fn refuse_joining(&mut self, error: &StoreError) {
+        if error.kind == ErrorKind::Rejected
+            && let Some(joining) = self.joining.take()
+        {
+            let _ = joining.answer.send(Err(JoinError::Rejected(error.clone())));
+            self.over = true;
+        }
+    }
+}

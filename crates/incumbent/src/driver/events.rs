@@ -1,0 +1,193 @@
+//! What the core says has happened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use incumbent_core::records::View;
+use incumbent_core::{Event as CoreEvent, LeaseName, MemberId, Moment};
+
+use super::Driver;
+use crate::clock;
+use crate::event::{Event, Notice};
+use crate::grip::Grip;
+use crate::hold::Hold;
+use crate::loss::Loss;
+use crate::member::Member;
+use crate::shared::Held;
+use crate::trust::Trust;
+
+impl Driver {
+    /// Acts on all events; says whether there were any.
+    pub(super) fn react(&mut self) -> bool {
+        let mut reacted = false;
+        while let Some(event) = self.core.next_event() {
+            reacted = true;
+            self.act(event);
+        }
+        reacted
+    }
+
+    fn act(&mut self, event: CoreEvent) {
+        match event {
+            CoreEvent::Joined { member } => self.joined(member),
+            CoreEvent::Elected { lease, term, member } => self.elected(lease, term, member),
+            CoreEvent::Lost { lease, term, why, abrupt } => {
+                if lease == LeaseName::leader() {
+                    self.shared.set_leads_cluster(false);
+                    tracing::debug!(
+                        node = self.name(),
+                        term,
+                        action = "lost",
+                        "leads the cluster no more"
+                    );
+                } else if let Some(grip) = self.grip(&lease, term) {
+                    self.lost(&grip, why.into(), abrupt);
+                }
+            }
+            CoreEvent::Abort { lease, term } => {
+                if let Some(grip) = self.grip(&lease, term) {
+                    tracing::warn!(node = self.name(), %lease, term, action = "abort", "trust is over while the work was ending");
+                    grip.abort();
+                }
+            }
+            CoreEvent::Freed { lease, term } => {
+                if lease != LeaseName::leader() {
+                    tracing::info!(node = self.name(), %lease, term, action = "freed", "freed");
+                    self.waiters.freed(&(lease.clone(), term));
+                    self.tell(Event::Freed { lease, term });
+                }
+            }
+            CoreEvent::Observed { lease, record } => {
+                let term = record.as_ref().map(|record| record.term);
+                let holder = record.and_then(|record| record.holder).map(|holder| holder.node);
+                tracing::debug!(node = self.name(), %lease, term, holder, action = "observed", "the lease changed");
+            }
+            CoreEvent::Confirmed { lease, term, held } => {
+                self.waiters.confirmed(&(lease, term), held);
+            }
+            CoreEvent::Viewed(view) => self.viewed(view),
+            CoreEvent::Ended { member, why } => self.ended(member, why.into()),
+            CoreEvent::Left => {
+                tracing::info!(node = self.name(), action = "left", "left");
+                self.left(&Ok(()));
+            }
+            CoreEvent::Unreadable(unreadable) => {
+                tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
+            }
+        }
+    }
+
+    fn joined(&mut self, member: MemberId) {
+        let alive = self.core.member() == Some(&member);
+        let until = if alive { self.core.trusted_until() } else { Moment::START };
+        tracing::info!(node = self.name(), cluster = %self.cluster, member = %member, action = "join", "joined");
+        self.trust = Some((member.clone(), Arc::new(Trust::new(until))));
+        self.shared.member.store(Some(Arc::new(member.clone())));
+        if let Some(joining) = self.joining.take()
+            && joining.answer.send(Ok(())).is_err()
+        {
+            // Nobody waits for this node any more.
+            self.leave(None);
+        }
+        self.tell(Event::Joined { member });
+    }
+
+    fn elected(&mut self, lease: LeaseName, term: u64, member: MemberId) {
+        if lease == LeaseName::leader() {
+            self.shared.set_leads_cluster(true);
+            tracing::info!(node = self.name(), term, action = "elected", "leads the cluster");
+            return;
+        }
+        let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
+        let (Some((_, trust)), Some(contest)) = (trust, self.contests.get(&lease)) else {
+            // Nobody wants it any more, so nothing runs under it.
+            self.core.stopped(clock::now(), &lease, term);
+            return;
+        };
+        tracing::info!(node = self.name(), %lease, term, member = %member, action = "elected", "elected");
+        let grip = Arc::new(Grip::new(lease.clone(), term, member, Arc::clone(trust)));
+        let hold = Arc::new(Hold::new(Arc::clone(&grip), self.commands.clone()));
+        let held = Held { grip: Arc::clone(&grip), hold: Arc::downgrade(&hold) };
+        self.elected.push((Arc::clone(&contest.ballot), hold));
+        self.held.insert(lease.as_str().into(), held);
+        self.held_changed = true;
+        self.grips.insert(lease.clone(), grip);
+        self.tell(Event::Elected { lease, term });
+    }
+
+    /// Ends a term. The program knows before anybody else is told.
+    pub(super) fn lost(&mut self, grip: &Grip, why: Loss, abrupt: bool) {
+        if !grip.end(why, abrupt) {
+            return;
+        }
+        let (lease, term) = (grip.lease.clone(), grip.term);
+        tracing::info!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
+        self.held.remove(lease.as_str());
+        self.held_changed = true;
+        if let Some(contest) = self.contests.get(&lease) {
+            // What nobody has claimed has no work under it.
+            drop(contest.ballot.take());
+        }
+        self.tell(Event::Lost { lease, term, why });
+    }
+
+    fn ended(&mut self, member: MemberId, why: Loss) {
+        if let Some((id, trust)) = &self.trust
+            && *id == member
+        {
+            trust.end();
+            self.trust = None;
+        }
+        self.shared.member.store(None);
+        self.waiters.forget_freed();
+        tracing::info!(node = self.name(), member = %member, action = "ended", reason = %why, "this incarnation is over");
+        self.tell(Event::Ended { member, why });
+    }
+
+    /// Tells what changed since the last view.
+    fn viewed(&mut self, view: View) {
+        let members: Vec<Member> = view.members.into_iter().map(Member::from_view).collect();
+        let before = self.shared.members.load_full();
+        let was_alive = alive(&before);
+        let is_alive = alive(&members);
+        let closed: BTreeMap<&MemberId, &Member> =
+            members.iter().map(|member| (&member.id, member)).collect();
+        let mut events = Vec::new();
+        for (id, member) in &was_alive {
+            if !is_alive.contains_key(*id) {
+                let last = closed.get(*id).copied().unwrap_or(member);
+                events.push(Event::MemberLeft(last.clone()));
+            }
+        }
+        for (id, member) in &is_alive {
+            if !was_alive.contains_key(*id) {
+                events.push(Event::MemberJoined((*member).clone()));
+            }
+        }
+        self.shared.members.store(Arc::new(members));
+        for event in events {
+            self.tell(event);
+        }
+    }
+
+    /// Tells all subscribers. Their queues have no bound, so none of them can hold this up.
+    pub(super) fn tell(&mut self, event: Event) {
+        if self.subscribers.is_empty() {
+            return;
+        }
+        let notice = Notice { at_ms: clock::wall_ms(), event };
+        self.subscribers.retain(|subscriber| subscriber.send(notice.clone()).is_ok());
+    }
+
+    fn grip(&self, lease: &LeaseName, term: u64) -> Option<Arc<Grip>> {
+        self.grips.get(lease).filter(|grip| grip.term == term).cloned()
+    }
+
+    fn name(&self) -> &str {
+        &self.config.profile.node
+    }
+}
+
+fn alive(members: &[Member]) -> BTreeMap<&MemberId, &Member> {
+    members.iter().filter(|member| member.is_alive()).map(|member| (&member.id, member)).collect()
+}

@@ -1,0 +1,109 @@
+//! Leaving in order, within bounds: work, then leases, then the member.
+
+use std::time::Duration;
+
+use incumbent_core::{LeaseName, Moment};
+use tokio::sync::oneshot;
+
+use super::Driver;
+use crate::clock;
+use crate::command::Command;
+use crate::error::LeaveError;
+use crate::event::Event;
+use crate::loss::Loss;
+
+pub(super) struct Leaving {
+    drain: Duration,
+    /// Work that runs on past this is left behind.
+    work_until: Moment,
+    /// Set once all work has ended: the store has until then to confirm.
+    close_until: Option<Moment>,
+    answers: Vec<oneshot::Sender<Result<(), LeaveError>>>,
+}
+
+impl Leaving {
+    pub(super) fn wake_at(&self) -> Moment {
+        self.close_until.unwrap_or(self.work_until)
+    }
+}
+
+impl Driver {
+    pub(super) fn leave(&mut self, answer: Option<oneshot::Sender<Result<(), LeaveError>>>) {
+        let now = clock::now();
+        if self.leaving.is_none() {
+            let drains = self.contests.values().map(|contest| contest.drain);
+            let drain = drains.max().unwrap_or(Duration::ZERO).max(self.drain);
+            // The margin is for work that is aborted at the end of its drain.
+            let work_until = now + drain + self.config.timing.margin;
+            self.leaving =
+                Some(Leaving { drain, work_until, close_until: None, answers: Vec::new() });
+            tracing::info!(node = %self.config.profile.node, action = "leave", "leaving");
+            self.core.leave(now);
+        }
+        if let Some(leaving) = &mut self.leaving {
+            leaving.answers.extend(answer);
+        }
+    }
+
+    /// Gives up on an orderly departure that takes too long.
+    pub(super) fn check_leaving(&mut self, now: Moment) {
+        let Some(leaving) = &mut self.leaving else { return };
+        if self.over {
+            return;
+        }
+        let error = if self.grips.is_empty() {
+            let patience = self.config.timing.request * 2;
+            let until = *leaving.close_until.get_or_insert(now + patience);
+            (now >= until).then_some(LeaveError::Unconfirmed)
+        } else {
+            leaving.close_until = None;
+            let drain = leaving.drain;
+            (now >= leaving.work_until).then(|| {
+                let mut leases: Vec<LeaseName> = self.grips.keys().cloned().collect();
+                leases.sort();
+                LeaveError::WorkStillRuns { leases, drain }
+            })
+        };
+        if let Some(error) = error {
+            tracing::warn!(node = %self.config.profile.node, action = "leave", %error, "left without order");
+            self.left(&Err(error));
+        }
+    }
+
+    /// The node is gone, in order or not.
+    pub(super) fn left(&mut self, result: &Result<(), LeaveError>) {
+        self.over = true;
+        if let Some(leaving) = &mut self.leaving {
+            for answer in leaving.answers.drain(..) {
+                let _ = answer.send(result.clone());
+            }
+        }
+    }
+
+    /// The last that this driver does: all that was held is over, and nobody waits in vain.
+    pub(super) fn farewell(&mut self) {
+        let grips: Vec<_> = self.grips.drain().map(|(_, grip)| grip).collect();
+        for grip in grips {
+            grip.abort();
+            if grip.end(Loss::Leaving, true) {
+                let (lease, term) = (grip.lease.clone(), grip.term);
+                self.tell(Event::Lost { lease, term, why: Loss::Leaving });
+            }
+        }
+        self.held.clear();
+        self.held_changed = true;
+        self.publish_held();
+        self.shared.set_leads_cluster(false);
+        self.shared.member.store(None);
+        self.tell(Event::Left);
+        for contest in self.contests.values() {
+            contest.ballot.close();
+        }
+        self.queue.close();
+        while let Ok(command) = self.queue.try_recv() {
+            if let Command::Campaign { ballot, .. } = command {
+                ballot.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What can go wrong, whether anything changed by it, and what to do next.
+
+use std::io;
+use std::time::Duration;
+
+use incumbent_core::names::NameError;
+use incumbent_core::records::Unreadable;
+use incumbent_core::settings::TimingError;
+use incumbent_core::store::StoreError;
+use incumbent_core::{LeaseName, MemberId};
+
+/// The error that leader-only work may end with: whatever `?` makes of anything.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What leader-only work ends with.
+pub type WorkResult = Result<(), BoxError>;
+
+/// Why a store could not be opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No store has this scheme.
+    #[error("{scheme:?} in the store URL {url:?} is no store: this program knows {known}")]
+    UnknownScheme {
+        /// What stands before the colon.
+        scheme: String,
+        /// The URL, without what may be a password.
+        url: String,
+        /// The schemes that are built in.
+        known: String,
+    },
+    /// The store exists but is not built into this program.
+    #[error(
+        "the store URL {url:?} needs the feature {feature:?} of the crate incumbent, which this \
+         program was built without: enable it, or use one of {known}"
+    )]
+    NotBuilt {
+        /// The URL, without what may be a password.
+        url: String,
+        /// The feature to enable.
+        feature: &'static str,
+        /// The schemes that are built in.
+        known: String,
+    },
+    /// The store refused.
+    #[error("the store {url:?} can't be opened: {source}")]
+    Store {
+        /// The URL, without what may be a password.
+        url: String,
+        /// What it said, and what to do about it.
+        source: StoreError,
+    },
+    /// The thread of incumbent could not be started.
+    #[error("the thread of incumbent can't be started: {0}. Raise the process's limits")]
+    Thread(#[from] io::Error),
+}
+
+/// Why a node did not join. It is no member: whatever it may have written runs out.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// A name won't do. Nothing was sent.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The times don't fit together. Nothing was sent.
+    #[error(transparent)]
+    Timing(#[from] TimingError),
+    /// The environment doesn't say what is needed. Nothing was sent.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// The store could not be opened. Nothing was sent.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store says that the set-up is wrong: trying again won't help.
+    #[error("the store refuses this node: {0}")]
+    Rejected(StoreError),
+    /// The store could not be reached in time. Try again later.
+    #[error("not joined after {waited:?}: {last}. See that the store runs and can be reached")]
+    TimedOut {
+        /// How long it was tried.
+        waited: Duration,
+        /// What the store said last.
+        last: String,
+    },
+    /// The thread of incumbent could not be started. Nothing was sent.
+    #[error("the thread of incumbent can't be started: {0}. Raise the process's limits")]
+    Thread(#[from] io::Error),
+}
+
+/// What is wrong with the environment. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EnvironmentError {
+    /// A variable that is needed is not set.
+    #[error("{variable} is not set: set it, for instance to {example}")]
+    Missing {
+        /// Which one.
+        variable: &'static str,
+        /// What it might be.
+        example: &'static str,
+    },
+    /// A variable can't be understood.
+    #[error("{variable}={value:?} is not understood: {reason}")]
+    Bad {
+        /// Which one.
+        variable: &'static str,
+        /// What it is.
+        value: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+}
+
+/// Why a node does not stand for a lease. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CampaignError {
+    /// The lease's name won't do.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// This node stands for the lease already: keep the one campaign, it doesn't stack (F19).
+    #[error(
+        "this node campaigns for the lease {lease} already: use that campaign, or drop it first"
+    )]
+    Duplicate {
+        /// Which lease.
+        lease: LeaseName,
+    },
+    /// The payload is too large for the store.
+    #[error("the payload for the lease {lease} has {bytes} bytes, and this store takes {most}")]
+    Payload {
+        /// Which lease.
+        lease: LeaseName,
+        /// How large it is.
+        bytes: usize,
+        /// The most that fits.
+        most: usize,
+    },
+    /// The node has left, or is leaving.
+    #[error("this node has left the cluster: join again")]
+    Left,
+    /// The node could not start a task of its own.
+    #[error("the thread of incumbent can't be started: {0}")]
+    Thread(String),
+}
+
+/// The node has left the cluster, so that nothing more will come. Join again to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this node has left the cluster: join again")]
+pub struct Closed;
+
+/// Why a departure was not in order. The node has left in either case: it beats no more, and
+/// its leases are free after its ttl at the latest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeaveError {
+    /// Some work did not end in time. It may still run, and it is trusted no more.
+    #[error(
+        "work under {} did not end within the drain of {drain:?}; the leases run out with the \
+         ttl. Let it end when its token fires, or raise the drain",
+        list(leases)
+    )]
+    WorkStillRuns {
+        /// The leases under which it runs.
+        leases: Vec<LeaseName>,
+        /// How long was waited.
+        drain: Duration,
+    },
+    /// All work has ended, but the store did not confirm that the member is closed.
+    #[error("the store did not confirm the departure in time; the leases run out with the ttl")]
+    Unconfirmed,
+}
+
+fn list(leases: &[LeaseName]) -> String {
+    leases.iter().map(LeaseName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// The store did not answer in time. Ask again, or go by [`Term::is_held`](crate::Term::is_held).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store did not answer in time; leadership is as trusted as before")]
+pub struct Unanswered;
+
+/// Why a question to the cluster, or a request to it, failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// A name won't do. Nothing was sent.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The store failed. Its kind says whether a request may have been carried out.
+    #[error("the store failed: {0}")]
+    Store(#[from] StoreError),
+    /// A record can't be read, so nothing is concluded from it. Nothing was changed.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// Nobody holds the lease, so nobody can give it up. Nothing was changed.
+    #[error("nobody holds the lease {lease}: there is nothing to give up")]
+    NobodyLeads {
+        /// Which lease.
+        lease: LeaseName,
+    },
+    /// No live member has this name or id. Nothing was changed.
+    #[error("no live member is called {name:?}: list the members and use a name from there")]
+    NoSuchMember {
+        /// What was asked for.
+        name: String,
+    },
+    /// Several live members have this name (F2). Nothing was changed.
+    #[error("{} live members are called {name:?}: name one of the ids {}", ids.len(), ids_text(ids))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The members.
+        ids: Vec<MemberId>,
+    },
+    /// The record changed under every attempt. Nothing was changed; try again.
+    #[error("the record {key} kept changing: try again")]
+    Contended {
+        /// Where it is.
+        key: String,
+    },
+    /// The thread of incumbent could not be started. Nothing was sent.
+    #[error("the thread of incumbent can't be started: {0}")]
+    Thread(String),
+}
+
+fn ids_text(ids: &[MemberId]) -> String {
+    ids.iter().map(MemberId::as_str).collect::<Vec<_>>().join(", ")
+}

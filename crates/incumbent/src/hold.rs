@@ -1,0 +1,35 @@
+//! Whoever has one of these may still be working under a term.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::command::{Command, Commands};
+use crate::grip::Grip;
+
+/// Shared by a leadership and by all calls that run under it. When the last is dropped, the work
+/// under the term has ended, and only then is the lease freed (F10).
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub(crate) grip: Arc<Grip>,
+    commands: Commands,
+    abstain: Mutex<Option<Duration>>,
+}
+
+impl Hold {
+    pub(crate) fn new(grip: Arc<Grip>, commands: Commands) -> Self {
+        Self { grip, commands, abstain: Mutex::new(None) }
+    }
+
+    /// Stands back for a while after this term, because its work failed.
+    pub(crate) fn abstain(&self, pause: Duration) {
+        *self.abstain.lock().unwrap_or_else(PoisonError::into_inner) = Some(pause);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let abstain = self.abstain.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let (lease, term) = (self.grip.lease.clone(), self.grip.term);
+        self.commands.send(Command::Stopped { lease, term, abstain });
+    }
+}

@@ -1,0 +1,26 @@
+//! Which machine this is.
+
+use incumbent_core::records::HostIdentity;
+
+/// The machine's name, or `localhost` where it has none.
+pub(crate) fn name() -> String {
+    let name = system_name();
+    if name.is_empty() { "localhost".to_owned() } else { name }
+}
+
+/// Which process on which boot of which machine, where the system tells.
+pub(crate) fn identity() -> Option<HostIdentity> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot.trim().to_owned();
+    Some(HostIdentity { host: name(), boot, pid: std::process::id() })
+}
+
+#[cfg(unix)]
+fn system_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn system_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}

@@ -1,0 +1,136 @@
+//! Work that runs while this node leads.
+
+mod job;
+mod runner;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use incumbent_core::LeaseName;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::campaign::Campaign;
+use crate::candidacy::Overrun;
+use crate::cluster::Cluster;
+use crate::command::Commands;
+use crate::grip::Grip;
+use crate::node::Keep;
+use crate::term::Term;
+use crate::thread;
+
+pub(crate) use job::{Job, Task, Thread};
+use runner::Runner;
+
+/// A handle to work that runs while its node leads, made by [`Node::lead`](crate::Node::lead).
+///
+/// Dropping it changes nothing: the work goes on for as long as the node lives.
+pub struct Lead {
+    lease: LeaseName,
+    commands: Commands,
+    cluster: Cluster,
+    stop: CancellationToken,
+    current: Arc<ArcSwapOption<Grip>>,
+    finished: watch::Receiver<Option<Finish>>,
+    _keep: Keep,
+}
+
+/// Why work won't be started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// It said `Ok` while it led: it is done.
+    Completed,
+    /// [`Lead::stop`] was called.
+    Stopped,
+    /// The node has left.
+    NodeLeft,
+    /// The runtime on which it ran was shut down.
+    RuntimeGone,
+}
+
+/// What the runner of some work needs.
+pub(crate) struct Start {
+    pub(crate) campaign: Campaign,
+    pub(crate) job: Box<dyn Job>,
+    pub(crate) drain: Duration,
+    pub(crate) margin: Duration,
+    pub(crate) overrun: Overrun,
+    pub(crate) keep: Keep,
+}
+
+impl Lead {
+    pub(crate) fn start(start: Start) -> io::Result<Self> {
+        let (finished, receiver) = watch::channel(None);
+        let lead = Self {
+            lease: start.campaign.lease().clone(),
+            commands: start.campaign.commands.clone(),
+            cluster: start.campaign.cluster.clone(),
+            stop: CancellationToken::new(),
+            current: Arc::new(ArcSwapOption::empty()),
+            finished: receiver,
+            _keep: start.keep,
+        };
+        let runner = Runner {
+            campaign: start.campaign,
+            job: start.job,
+            drain: start.drain,
+            margin: start.margin,
+            overrun: start.overrun,
+            stop: lead.stop.clone(),
+            current: Arc::clone(&lead.current),
+            finished,
+        };
+        thread::spawn(runner.run())?;
+        Ok(lead)
+    }
+
+    /// The lease that the work runs under.
+    #[must_use]
+    pub fn lease(&self) -> &LeaseName {
+        &self.lease
+    }
+
+    /// Whether this node leads now, and the work runs. No lock, no allocation, no store.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.current.load().as_ref().is_some_and(|grip| grip.is_held())
+    }
+
+    /// The present term, if this node leads.
+    #[must_use]
+    pub fn term(&self) -> Option<Term> {
+        let grip = self.current.load_full().filter(|grip| grip.is_held())?;
+        let (commands, cluster) = (self.commands.clone(), self.cluster.clone());
+        Some(Term { grip, commands, cluster })
+    }
+
+    /// Stops the work for good and frees the lease: the work is told to end, has the drain to do
+    /// so, and is aborted after that.
+    ///
+    /// Dropped before it is ready, it stops the work all the same.
+    pub async fn stop(&self) -> Finish {
+        self.stop.cancel();
+        self.finished().await
+    }
+
+    /// Waits until the work won't be started again, and its lease is freed. Cancel-safe.
+    pub async fn finished(&self) -> Finish {
+        let mut finished = self.finished.clone();
+        let finish = finished.wait_for(Option::is_some).await;
+        // The runner is gone without a word only if the process shuts down.
+        finish.ok().and_then(|finish| *finish).unwrap_or(Finish::NodeLeft)
+    }
+}
+
+impl fmt::Debug for Lead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lead")
+            .field("lease", &self.lease)
+            .field("leads", &self.is_leader())
+            .field("finished", &*self.finished.borrow())
+            .finish_non_exhaustive()
+    }
+}

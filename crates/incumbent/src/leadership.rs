@@ -1,0 +1,99 @@
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::campaign::Campaign;
+use crate::command::Command;
+use crate::error::{ClusterError, Unanswered};
+use crate::hold::Hold;
+use crate::node::Keep;
+use crate::term::Term;
+
+/// A lease that this node holds. Dropping it says that the work under it has ended, and frees the
+/// lease.
+///
+/// All questions are answered by the [`Term`] that it derefs to, of which clones can be handed
+/// around. When [`Term::lost`] is ready or [`Term::token`] fires, end the work and drop this.
+#[derive(Debug)]
+#[must_use = "dropping it frees the lease"]
+pub struct Leadership {
+    // The order matters: the work has ended before its campaign is withdrawn.
+    hold: Arc<Hold>,
+    campaign: Option<Campaign>,
+    term: Term,
+    _keep: Option<Keep>,
+}
+
+impl Leadership {
+    pub(crate) fn new(hold: Arc<Hold>, term: Term, keep: Option<Keep>) -> Self {
+        Self { hold, campaign: None, term, _keep: keep }
+    }
+
+    /// Ends the campaign together with this.
+    pub(crate) fn with_campaign(mut self, campaign: Campaign) -> Self {
+        self.campaign = Some(campaign);
+        self
+    }
+
+    pub(crate) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// A handle to the same term for those who only ask.
+    #[must_use]
+    pub fn handle(&self) -> Term {
+        self.term.clone()
+    }
+
+    /// Frees the lease and waits until the store has confirmed it.
+    ///
+    /// Dropped before it is ready, it frees the lease all the same.
+    ///
+    /// # Errors
+    /// If the store didn't confirm it in time. The lease is given up in any case, and trusted no
+    /// more; it is free when the store is back, or when the member's ttl has passed.
+    pub async fn resign(self) -> Result<(), Unanswered> {
+        let term = self.term.clone();
+        term.resign();
+        // Asked before the lease can be freed, so that the answer isn't missed.
+        let freed = freed(&term);
+        drop(self.hold);
+        freed.await.map_err(|_| Unanswered)
+    }
+
+    /// Frees the lease in favour of the node of this name, or the member of this id.
+    ///
+    /// Dropped before it is ready, it frees the lease all the same.
+    ///
+    /// # Errors
+    /// If no live member is called that, or several are (F2): then this leadership comes back
+    /// with the error, and nothing was changed.
+    pub async fn transfer(self, node: &str) -> Result<(), (Self, ClusterError)> {
+        if let Err(error) = self.term.transfer(node).await {
+            return Err((self, error));
+        }
+        let term = self.term.clone();
+        let freed = freed(&term);
+        drop(self.hold);
+        // Given up in any case; whether the store said so in time is no matter to the caller.
+        let _ = freed.await;
+        Ok(())
+    }
+}
+
+/// Says when the lease of a term that ends has been freed, or that this won't be known.
+pub(crate) fn freed(term: &Term) -> oneshot::Receiver<()> {
+    let (answer, answered) = oneshot::channel();
+    let (lease, number) = (term.grip.lease.clone(), term.grip.term);
+    term.commands.send(Command::Freed { lease, term: number, answer });
+    answered
+}
+
+impl Deref for Leadership {
+    type Target = Term;
+
+    fn deref(&self) -> &Term {
+        &self.term
+    }
+}

@@ -1,0 +1,76 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::AbortHandle;
+
+use crate::event::Notice;
+
+/// What happens to a node, from now on and in order: the present state first, then each change
+/// once. Dropping it unsubscribes.
+///
+/// Its queue has no bound, so that a slow subscriber holds up nobody and misses nothing. It
+/// grows only with changes of leaders and members, never with beats.
+#[derive(Debug)]
+#[must_use = "dropping it unsubscribes"]
+pub struct Subscription {
+    pub(crate) notices: UnboundedReceiver<Notice>,
+}
+
+impl Subscription {
+    /// Waits for what happens next; nothing once the node has left and all was delivered.
+    ///
+    /// Cancel-safe: what was not returned is returned by the next call.
+    pub async fn next(&mut self) -> Option<Notice> {
+        self.notices.recv().await
+    }
+
+    /// What happened already and was not returned yet, without waiting.
+    pub fn try_next(&mut self) -> Option<Notice> {
+        self.notices.try_recv().ok()
+    }
+
+    /// As [`Self::next`] for programs without async: blocks this thread.
+    pub fn recv(&mut self) -> Option<Notice> {
+        pollster::block_on(self.next())
+    }
+
+    pub(crate) fn observed(
+        mut self,
+        workers: &Handle,
+        mut callback: impl FnMut(&Notice) + Send + 'static,
+    ) -> Observer {
+        let task = workers.spawn(async move {
+            while let Some(notice) = self.next().await {
+                let called = catch_unwind(AssertUnwindSafe(|| callback(&notice)));
+                if called.is_err() {
+                    tracing::error!(event = ?notice.event, "an observer panicked; it is called again for what comes next");
+                }
+            }
+        });
+        Observer { task: Some(task.abort_handle()) }
+    }
+}
+
+/// Keeps a callback of [`Node::observe`](crate::Node::observe) subscribed. Dropping it
+/// unsubscribes.
+#[derive(Debug)]
+#[must_use = "dropping it unsubscribes; `detach` keeps it for the life of the node"]
+pub struct Observer {
+    task: Option<AbortHandle>,
+}
+
+impl Observer {
+    /// Keeps the callback subscribed for as long as the node lives.
+    pub fn detach(mut self) {
+        self.task = None;
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+    }
+}
