@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{builder, join, memory, pause, soon, until};
+use common::{builder, join, memory, pause, soon, spawn, until};
 use incumbent::{CampaignError, Candidacy, Event, Finish, Loss, Term};
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn the_lease_is_freed_after_the_work_has_ended() {
     let other = join(&store, "b").await;
     let mut campaign = other.campaign("scheduler").unwrap();
     until("it leads", || lead.is_leader()).await;
-    let stopping = tokio::spawn(async move { lead.stop().await });
+    let stopping = spawn(async move { lead.stop().await });
     let _leadership = soon(campaign.elected()).await.unwrap();
     let elected_at = incumbent::clock::now().as_nanos();
     let ended_at = ended_at.load(Ordering::SeqCst);

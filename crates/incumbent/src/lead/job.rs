@@ -70,7 +70,7 @@ where
             outcome(result, &term)
         });
         let abort = Some(task.abort_handle());
-        let ended = Box::pin(async move { task.await.unwrap_or_else(|error| interrupted(error)) });
+        let ended = Box::pin(async move { task.await.unwrap_or_else(interrupted) });
         Running { ended, abort }
     }
 }

@@ -161,12 +161,10 @@ impl Runner {
             }
             (End::Done { led: false } | End::Aborted, _) => None,
         };
-        if finish.is_some() {
-            self.campaign.withdraw();
-        }
         drop(leadership);
         match finish {
             Some(finish) => {
+                self.campaign.withdraw();
                 // Free in the store too, if it answers in time.
                 let _ = freed.await;
                 Next::Finish(finish)

@@ -1,14 +1,13 @@
 //! What the tests share: short times, patience, and a store that misbehaves on demand.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::expect_used, reason = "this is test code, although no test")]
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use incumbent::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
-};
+use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake};
 use incumbent::{Builder, Event, MemoryStore, Node, OpenStore, Subscription};
 
 /// Long enough for a slow machine, short enough to notice that something hangs.
@@ -42,15 +41,19 @@ pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     assert!(tokio::time::timeout(PATIENCE, wait).await.is_ok(), "never came true: {what}");
 }
 
+/// Runs a future beside the test.
+pub fn spawn<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> tokio::task::JoinHandle<T> {
+    tokio::runtime::Handle::current().spawn(future)
+}
+
 pub async fn pause(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
 /// The next notice that satisfies the question.
-pub async fn next_event(
-    notices: &mut Subscription,
-    wanted: impl Fn(&Event) -> bool,
-) -> Event {
+pub async fn next_event(notices: &mut Subscription, wanted: impl Fn(&Event) -> bool) -> Event {
     soon(async {
         loop {
             let notice = notices.next().await.expect("the node is there");
@@ -127,7 +130,8 @@ impl Store for Moody {
             self.mood.exchanges.fetch_add(1, Ordering::SeqCst);
             let hangs = |left: u64| left.checked_sub(1);
             let order = Ordering::SeqCst;
-            if lane == Lane::Beat && self.mood.hang_beats.fetch_update(order, order, hangs).is_ok() {
+            if lane == Lane::Beat && self.mood.hang_beats.fetch_update(order, order, hangs).is_ok()
+            {
                 std::future::pending::<()>().await;
             }
             match self.mood.how.load(Ordering::SeqCst) {

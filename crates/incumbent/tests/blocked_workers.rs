@@ -1,0 +1,60 @@
+//! All workers of the application block for three ttls, and leadership is kept (F17, F31).
+
+mod common;
+
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use common::{builder, memory};
+
+#[test]
+fn leadership_outlasts_blocked_workers() {
+    let application =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let store = memory();
+    let (node, leadership) = application.block_on(async {
+        let node = builder("busy").join(&store).await.unwrap();
+        let leadership = node.campaign("scheduler").unwrap().elected_once().await;
+        (node, leadership)
+    });
+    let (rival_store, term) = (store.clone(), leadership.term());
+
+    // Both workers are in a blocking call from here on.
+    let stuck = Arc::new(Barrier::new(3));
+    for _ in 0..2 {
+        let stuck = Arc::clone(&stuck);
+        application.spawn(async move {
+            stuck.wait();
+            std::thread::park_timeout(Duration::from_secs(4));
+        });
+    }
+    stuck.wait();
+
+    // Somebody else would take over if it could, from a runtime of its own.
+    let elsewhere = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    elsewhere.block_on(async {
+        let rival = builder("rival").join(&rival_store).await.unwrap();
+        let mut campaign = rival.campaign("scheduler").unwrap();
+        let patience = Duration::from_secs(3);
+        let stolen = tokio::time::timeout(patience, campaign.elected()).await;
+        assert!(stolen.is_err(), "F17, F31: the leader was blocked for three ttls, and lost");
+    });
+    assert!(leadership.is_held() && node.is_leader("scheduler"));
+    assert_eq!(leadership.term(), term);
+    drop(leadership);
+    application.shutdown_background();
+}
+
+/// A guard alone, for tests that don't contend again.
+trait Once {
+    async fn elected_once(self) -> incumbent::Leadership;
+}
+
+impl Once for incumbent::Campaign {
+    async fn elected_once(mut self) -> incumbent::Leadership {
+        let leadership = common::soon(self.elected()).await.unwrap();
+        // The campaign goes on for as long as the process.
+        std::mem::forget(self);
+        leadership
+    }
+}
