@@ -5,17 +5,18 @@ mod common;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use common::{builder, memory};
+use common::{builder, memory, soon};
 
 #[test]
 fn leadership_outlasts_blocked_workers() {
     let application =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let store = memory();
-    let (node, leadership) = application.block_on(async {
+    let (node, campaign, leadership) = application.block_on(async {
         let node = builder("busy").join(&store).await.unwrap();
-        let leadership = node.campaign("scheduler").unwrap().elected_once().await;
-        (node, leadership)
+        let mut campaign = node.campaign("scheduler").unwrap();
+        let leadership = soon(campaign.elected()).await.unwrap();
+        (node, campaign, leadership)
     });
     let (rival_store, term) = (store.clone(), leadership.term());
 
@@ -41,20 +42,6 @@ fn leadership_outlasts_blocked_workers() {
     });
     assert!(leadership.is_held() && node.is_leader("scheduler"));
     assert_eq!(leadership.term(), term);
-    drop(leadership);
+    drop((leadership, campaign));
     application.shutdown_background();
-}
-
-/// A guard alone, for tests that don't contend again.
-trait Once {
-    async fn elected_once(self) -> incumbent::Leadership;
-}
-
-impl Once for incumbent::Campaign {
-    async fn elected_once(mut self) -> incumbent::Leadership {
-        let leadership = common::soon(self.elected()).await.unwrap();
-        // The campaign goes on for as long as the process.
-        std::mem::forget(self);
-        leadership
-    }
 }

@@ -1,0 +1,71 @@
+//! Nodes on a real SQLite file, each with connections of its own, as processes would have.
+#![cfg(feature = "sqlite")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{builder, pause, soon};
+use incumbent::{Node, OpenStore};
+
+async fn open(directory: &tempfile::TempDir) -> OpenStore {
+    let path = directory.path().join("cluster.db");
+    incumbent::open(&format!("sqlite:{}", path.display())).await.unwrap()
+}
+
+#[tokio::test]
+async fn hand_over_takes_no_poll_and_terms_grow() {
+    let directory = tempfile::tempdir().unwrap();
+    // A ttl so long that nothing but hints and orderly hand-overs can make this quick.
+    let long = |name: &str| Node::builder().cluster("test").name(name).ttl(Duration::from_secs(60));
+    let a = long("a").join(open(&directory).await).await.unwrap();
+    let b = long("b").join(open(&directory).await).await.unwrap();
+    let began = incumbent::clock::now();
+    let mut last = 0;
+    for _ in 0..5 {
+        for node in [&a, &b] {
+            let mut campaign = node.campaign("scheduler").unwrap();
+            let leadership = soon(campaign.elected()).await.unwrap();
+            assert!(leadership.term() > last);
+            last = leadership.term();
+            assert_eq!(soon(leadership.confirm()).await, Ok(true));
+            drop(campaign);
+            drop(leadership);
+        }
+    }
+    let took = incumbent::clock::now().since(began);
+    assert!(took < Duration::from_secs(20), "ten hand-overs took {took:?}");
+    soon(a.leave()).await.unwrap();
+    soon(b.leave()).await.unwrap();
+}
+
+#[tokio::test]
+async fn requests_reach_the_leader_through_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let leader = builder("leader").join(open(&directory).await).await.unwrap();
+    let mut campaign = leader.campaign("scheduler").unwrap();
+    let leadership = soon(campaign.elected()).await.unwrap();
+    let operator = incumbent::Cluster::new(open(&directory).await, "test").unwrap();
+    let asked = soon(operator.request_resign("scheduler")).await.unwrap();
+    assert_eq!(asked.term, leadership.term());
+    soon(leadership.lost()).await;
+    drop(leadership);
+    assert!(soon(campaign.elected()).await.unwrap().term() > asked.term);
+}
+
+#[tokio::test]
+async fn leadership_is_kept_for_many_ttls() {
+    let directory = tempfile::tempdir().unwrap();
+    let leader = builder("leader").join(open(&directory).await).await.unwrap();
+    let rival = builder("rival").join(open(&directory).await).await.unwrap();
+    let mut campaign = leader.campaign("scheduler").unwrap();
+    let leadership = soon(campaign.elected()).await.unwrap();
+    let mut theirs = rival.campaign("scheduler").unwrap();
+    let patience = Duration::from_secs(4);
+    assert!(tokio::time::timeout(patience, theirs.elected()).await.is_err());
+    assert!(leadership.is_held());
+    drop(campaign);
+    drop(leadership);
+    assert!(soon(theirs.elected()).await.unwrap().is_held());
+    pause(10).await;
+}
