@@ -58,7 +58,7 @@ pub(crate) enum Known {
     Unread,
     Absent,
     Unreadable,
-    Record(LeaseRecord, Version),
+    Record(Box<LeaseRecord>, Version),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -172,7 +172,7 @@ impl Lease {
     /// The record as known, or a new one.
     pub(crate) fn record(&self) -> LeaseRecord {
         match &self.known {
-            Known::Record(record, _) => record.clone(),
+            Known::Record(record, _) => LeaseRecord::clone(record),
             Known::Unread | Known::Absent | Known::Unreadable => LeaseRecord::fresh(&self.name),
         }
     }
@@ -199,7 +199,7 @@ impl Lease {
             Found::Unchanged => return Ok(false),
             Found::Absent | Found::Records(_) => Known::Absent,
             Found::Record(stored) => match self.read(stored) {
-                Ok(record) => Known::Record(record, stored.version.clone()),
+                Ok(record) => Known::Record(Box::new(record), stored.version.clone()),
                 Err(unreadable) => {
                     let news = self.known != Known::Unreadable;
                     self.known = Known::Unreadable;

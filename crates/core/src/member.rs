@@ -129,10 +129,17 @@ impl Member {
     }
 
     /// When [`Self::step`] has something to do.
-    pub(crate) fn wake_at(&self) -> Moment {
+    pub(crate) fn wake_at(&self, planted: Planted) -> Moment {
         match &self.stage {
             Stage::Fresh(at) => *at,
             Stage::Creating(_) => Moment::NEVER,
+            Stage::Alive(alive) if planted.is(Mutant::CreateRetriedAndBeatsOn) => {
+                if alive.waiting {
+                    Moment::NEVER
+                } else {
+                    alive.due
+                }
+            }
             Stage::Alive(alive) if alive.waiting => self.until,
             Stage::Alive(alive) => self.until.min(alive.due),
         }
@@ -283,10 +290,6 @@ impl Member {
             if planted.is(Mutant::BeatOverClosed) {
                 alive.version = stored.version.clone();
                 alive.refused = false;
-                return None;
-            }
-            if planted.is(Mutant::TrustOutlivesEviction) {
-                alive.due = Moment::NEVER;
                 return None;
             }
             return Some(Ending::Closed(record.state));

@@ -23,6 +23,7 @@ pub enum Mutant {
     WatcherUsesOwnTtl,
     TtlChangesInMidLife,
     LateTakeIgnored,
+    DoubtfulTakeForgotten,
     AnyReadElects,
     BeatOverClosed,
     EndlessHoldBack,
@@ -35,7 +36,6 @@ pub enum Mutant {
     TakeWithoutTrustCheck,
     FreedBeforeStopped,
     TermNotRaised,
-    TrustOutlivesEviction,
     HintsRequired,
     LeftBeforeStopped,
     ElectedTwice,
@@ -60,6 +60,7 @@ impl Mutant {
         Self::WatcherUsesOwnTtl,
         Self::TtlChangesInMidLife,
         Self::LateTakeIgnored,
+        Self::DoubtfulTakeForgotten,
         Self::AnyReadElects,
         Self::BeatOverClosed,
         Self::EndlessHoldBack,
@@ -72,7 +73,6 @@ impl Mutant {
         Self::TakeWithoutTrustCheck,
         Self::FreedBeforeStopped,
         Self::TermNotRaised,
-        Self::TrustOutlivesEviction,
         Self::HintsRequired,
         Self::LeftBeforeStopped,
         Self::ElectedTwice,
@@ -106,6 +106,9 @@ impl Mutant {
             Self::WatcherUsesOwnTtl => "a watcher waits its own ttl instead of the record's",
             Self::TtlChangesInMidLife => "a member writes another ttl into its record while alive",
             Self::LateTakeIgnored => "a take that landed late is neither adopted nor freed",
+            Self::DoubtfulTakeForgotten => {
+                "a take in doubt is forgotten when the lease is not wanted any more"
+            }
             Self::AnyReadElects => "any read that names me elects me",
             Self::BeatOverClosed => "a beat overwrites a record that others closed",
             Self::EndlessHoldBack => "others hold back for a successor without bound",
@@ -120,9 +123,6 @@ impl Mutant {
             Self::TakeWithoutTrustCheck => "trust is not checked again after a take succeeded",
             Self::FreedBeforeStopped => "the lease is freed before the work under it stopped",
             Self::TermNotRaised => "a take keeps the term",
-            Self::TrustOutlivesEviction => {
-                "a member that finds itself evicted goes on until its ttl"
-            }
             Self::HintsRequired => "a waiting candidate reads only when a hint comes",
             Self::LeftBeforeStopped => "a member leaves before its work stopped",
             Self::ElectedTwice => "an election is announced again at the next beat",

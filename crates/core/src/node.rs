@@ -283,7 +283,7 @@ impl Node {
         let farewell = self.farewells.iter().map(Farewell::wake_at).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         let leader = self.leader.as_ref().map(Leader::wake_at);
-        let member = self.member.as_ref().map(Member::wake_at);
+        let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
         [deadline, farewell, timer, leader, member]
             .into_iter()
             .flatten()

@@ -4,25 +4,26 @@ use incumbent_core::Moment;
 
 /// One machine's clock: it starts anywhere and runs a little fast or slow.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     /// What it shows at the start of the simulation, in nanoseconds.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// By how many parts in a million it is fast; negative if slow.
-    pub ppm: i64,
+    pub(crate) ppm: i64,
     /// Nanoseconds by which it was held up, which only a broken clock is.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// By how much the wall clock is off, in milliseconds. It jumps, and must not matter.
-    pub wall_ms: i64,
+    pub(crate) wall_ms: i64,
     /// Whether the wall clock is taken for the real one, which is a planted mistake.
-    pub confused: bool,
+    pub(crate) confused: bool,
 }
 
 impl Clock {
     /// What the clock shows at this instant.
     #[must_use]
-    pub fn at(&self, instant: u64) -> Moment {
+    pub(crate) fn at(&self, instant: u64) -> Moment {
         let drift = i128::from(instant) * i128::from(self.ppm) / 1_000_000;
-        let mut shown = i128::from(self.offset) + i128::from(instant) + drift - i128::from(self.lost);
+        let mut shown =
+            i128::from(self.offset) + i128::from(instant) + drift - i128::from(self.lost);
         if self.confused {
             shown += i128::from(self.wall_ms) * 1_000_000;
         }
@@ -31,11 +32,12 @@ impl Clock {
 
     /// The first instant at which the clock shows this moment, or the end of time.
     #[must_use]
-    pub fn instant(&self, moment: Moment) -> u64 {
+    pub(crate) fn instant(&self, moment: Moment) -> u64 {
         if moment == Moment::NEVER {
             return u64::MAX;
         }
-        let mut shown = i128::from(moment.as_nanos()) - i128::from(self.offset) + i128::from(self.lost);
+        let mut shown =
+            i128::from(moment.as_nanos()) - i128::from(self.offset) + i128::from(self.lost);
         if self.confused {
             shown -= i128::from(self.wall_ms) * 1_000_000;
         }
@@ -45,7 +47,7 @@ impl Clock {
 
     /// What the wall clock shows, in milliseconds.
     #[must_use]
-    pub fn wall(&self, instant: u64) -> u64 {
+    pub(crate) fn wall(&self, instant: u64) -> u64 {
         let base = 1_800_000_000_000_i64 + self.wall_ms;
         u64::try_from(base).unwrap_or(0) + instant / 1_000_000
     }

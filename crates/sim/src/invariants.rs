@@ -100,8 +100,11 @@ impl Checks {
     ) -> Result<(), Violation> {
         for invariant in &mut self.invariants {
             let name = invariant.name();
-            check(invariant.as_mut())
-                .map_err(|story| Violation { invariant: name, instant, story })?;
+            check(invariant.as_mut()).map_err(|story| Violation {
+                invariant: name,
+                instant,
+                story,
+            })?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! A seed stands for a whole run. What must hold is in `invariants`, one a file; what can be
 //! planted to show that they bite is in [`plant`].
 
+pub mod boundaries;
 mod clock;
 mod history;
 mod invariants;
@@ -12,6 +13,7 @@ pub mod plant;
 mod process;
 pub mod runs;
 pub mod scenario;
+mod stage;
 pub mod statistics;
 mod store;
 mod strike;
@@ -21,4 +23,5 @@ pub use invariants::Violation;
 pub use plant::Plant;
 pub use scenario::Scenario;
 pub use statistics::Statistics;
+pub use store::Flaw;
 pub use world::World;

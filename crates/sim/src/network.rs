@@ -7,18 +7,18 @@ use crate::scenario::{MILLI, draw_span};
 
 /// What becomes of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub(crate) struct Fate {
     /// After how long the store applies it; never if it is lost.
-    pub arrives: Option<u64>,
+    pub(crate) arrives: Option<u64>,
     /// What comes back.
-    pub back: Back,
+    pub(crate) back: Back,
     /// What kind of fault this is, if it is one.
-    pub fault: Option<&'static str>,
+    pub(crate) fault: Option<&'static str>,
 }
 
 /// What comes back to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Back {
+pub(crate) enum Back {
     /// The reply, so long after the request was sent.
     Reply(u64),
     /// An error instead, so long after the request was sent.
@@ -29,20 +29,20 @@ pub enum Back {
 
 /// The weather at the moment of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weather {
+pub(crate) struct Weather {
     /// The longest way in calm weather.
-    pub latency: u64,
+    pub(crate) latency: u64,
     /// Of a thousand requests, so many fare ill.
-    pub ill: u64,
+    pub(crate) ill: u64,
     /// The ttl of the sender.
-    pub ttl: u64,
+    pub(crate) ttl: u64,
     /// Whether delays sit at boundaries.
-    pub aimed: bool,
+    pub(crate) aimed: bool,
 }
 
 impl Weather {
     /// Draws what becomes of a request.
-    pub fn fate(&self, random: &mut Random) -> Fate {
+    pub(crate) fn fate(&self, random: &mut Random) -> Fate {
         let there = MILLI / 4 + random.below(self.latency);
         let back = MILLI / 4 + random.below(self.latency);
         let well = Fate { arrives: Some(there), back: Back::Reply(there + back), fault: None };
@@ -80,7 +80,7 @@ impl Weather {
 }
 
 /// A request that never arrives.
-pub fn lost(random: &mut Random) -> Fate {
+pub(crate) fn lost(random: &mut Random) -> Fate {
     let back = match random.below(3) {
         0 => Back::Error(MILLI + random.below(50 * MILLI), ErrorKind::Unknown),
         1 => Back::Error(MILLI + random.below(5 * MILLI), ErrorKind::Unavailable),

@@ -24,8 +24,7 @@ impl Plant {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let core = Mutant::ALL.into_iter().map(Self::Core);
-        let flaws =
-            [Flaw::StaleReads, Flaw::VersionsRestart, Flaw::ContentVersions, Flaw::BlindSwap];
+        let flaws = [Flaw::StaleReads, Flaw::VersionsRestart, Flaw::BlindSwap];
         core.chain(flaws.into_iter().map(Self::Store))
             .chain([Self::ClockStops, Self::WallClock])
             .collect()
@@ -59,7 +58,6 @@ impl Plant {
             Self::Core(mutant) => mutant.story(),
             Self::Store(Flaw::StaleReads) => "the store answers reads from a replica that lags",
             Self::Store(Flaw::VersionsRestart) => "the store's versions begin again after a delete",
-            Self::Store(Flaw::ContentVersions) => "the store's version is a hash of the content",
             Self::Store(Flaw::BlindSwap) => "the store swaps without comparing",
             Self::ClockStops => "clocks stand still while their process is paused",
             Self::WallClock => "the wall clock, which jumps, is taken for the clock",
@@ -73,6 +71,7 @@ impl Plant {
             Self::Nothing => "",
             Self::Core(mutant) => named_for(mutant),
             Self::Store(Flaw::BlindSwap) => "terms",
+            Self::Store(Flaw::VersionsRestart) => "closing",
             Self::Store(_) | Self::ClockStops | Self::WallClock => "one-leader",
         }
     }
@@ -80,9 +79,9 @@ impl Plant {
 
 fn named_for(mutant: Mutant) -> &'static str {
     match mutant {
-        Mutant::TrustFromReply
-        | Mutant::NoMargin
-        | Mutant::SettledBeatTrustsFromRead => "trust-bound",
+        Mutant::TrustFromReply | Mutant::NoMargin | Mutant::SettledBeatTrustsFromRead => {
+            "trust-bound"
+        }
         Mutant::ExpiryWithoutSwap
         | Mutant::CloseAndTakeTogether
         | Mutant::AbsentMeansClosed
@@ -98,11 +97,11 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::StampSentTwice
         | Mutant::MemberIdReused
         | Mutant::CreateRetriedAndBeatsOn => "one-leader",
-        Mutant::BeatOverClosed
-        | Mutant::LeaveThenGoOn
-        | Mutant::AliveDeleted
-        | Mutant::TrustOutlivesEviction => "closing",
-        Mutant::LateTakeIgnored | Mutant::EndlessHoldBack | Mutant::HintsRequired => "liveness",
+        Mutant::BeatOverClosed | Mutant::LeaveThenGoOn | Mutant::AliveDeleted => "closing",
+        Mutant::LateTakeIgnored
+        | Mutant::DoubtfulTakeForgotten
+        | Mutant::EndlessHoldBack
+        | Mutant::HintsRequired => "liveness",
         Mutant::LeaseDeleted | Mutant::TermNotRaised => "terms",
         Mutant::TakeWithoutTrustCheck | Mutant::ElectedTwice => "events",
         Mutant::FreedBeforeStopped | Mutant::LeftBeforeStopped => "work-first",

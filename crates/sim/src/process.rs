@@ -11,52 +11,48 @@ use crate::scenario::NodePlan;
 
 /// A process of the cluster. It lives on through restarts of its core.
 #[derive(Debug)]
-pub struct Process {
+pub(crate) struct Process {
     /// What the scenario says of it.
-    pub plan: NodePlan,
+    pub(crate) plan: NodePlan,
     /// Its machine's clock.
-    pub clock: Clock,
+    pub(crate) clock: Clock,
     /// The core, while the process is up.
-    pub core: Option<Node>,
+    pub(crate) core: Option<Node>,
     /// Counts starts, so that replies to a former life are not heard.
-    pub life: u64,
-    /// The random number by which the core stamps its writes.
-    pub writer: u64,
+    pub(crate) life: u64,
     /// Stands still until this instant.
-    pub paused_until: u64,
+    pub(crate) paused_until: u64,
     /// Can't reach the store until this instant.
-    pub isolated_until: u64,
+    pub(crate) isolated_until: u64,
     /// Hears no replies until this instant.
-    pub deaf_until: u64,
+    pub(crate) deaf_until: u64,
     /// Work that runs: its term and the member under which it was started.
-    pub work: BTreeMap<LeaseName, Work>,
+    pub(crate) work: BTreeMap<LeaseName, Work>,
     /// The wake-up that is noted for it.
-    pub wake: u64,
+    pub(crate) wake: u64,
     /// It was asked to leave and comes back after so long.
-    pub back_after: Option<u64>,
+    pub(crate) back_after: Option<u64>,
 }
 
 /// Work under a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
+pub(crate) struct Work {
     /// The term under which it was started.
-    pub term: u64,
+    pub(crate) term: u64,
     /// The member under which it was started.
-    pub member: MemberId,
+    pub(crate) member: MemberId,
 }
 
 impl Process {
     /// A process that isn't up yet.
     #[must_use]
-    pub fn new(plan: NodePlan, confused: bool) -> Self {
-        let clock =
-            Clock { offset: plan.offset, ppm: plan.ppm, lost: 0, wall_ms: 0, confused };
+    pub(crate) fn new(plan: NodePlan, confused: bool) -> Self {
+        let clock = Clock { offset: plan.offset, ppm: plan.ppm, lost: 0, wall_ms: 0, confused };
         Self {
             plan,
             clock,
             core: None,
             life: 0,
-            writer: 0,
             paused_until: 0,
             isolated_until: 0,
             deaf_until: 0,
@@ -67,7 +63,14 @@ impl Process {
     }
 
     /// Starts the process.
-    pub fn start(&mut self, instant: u64, seed: u64, push: bool, planted: Planted, leases: &[LeaseName]) {
+    pub(crate) fn start(
+        &mut self,
+        instant: u64,
+        seed: u64,
+        push: bool,
+        planted: Planted,
+        leases: &[LeaseName],
+    ) {
         let config = Config {
             profile: Profile::named(&self.plan.name),
             timing: self.plan.timing.clone(),
@@ -89,19 +92,19 @@ impl Process {
 
     /// The term in which it trusts at this instant to hold the lease.
     #[must_use]
-    pub fn trusts(&self, lease: &LeaseName, instant: u64) -> Option<u64> {
+    pub(crate) fn trusts(&self, lease: &LeaseName, instant: u64) -> Option<u64> {
         self.core.as_ref()?.trusts(lease, self.clock.at(instant))
     }
 
     /// Until when its present member trusts, by its clock.
     #[must_use]
-    pub fn trusted_until(&self) -> Moment {
+    pub(crate) fn trusted_until(&self) -> Moment {
         self.core.as_ref().map_or(Moment::START, Node::trusted_until)
     }
 
     /// Its present member.
     #[must_use]
-    pub fn member(&self) -> Option<&MemberId> {
+    pub(crate) fn member(&self) -> Option<&MemberId> {
         self.core.as_ref()?.member()
     }
 }

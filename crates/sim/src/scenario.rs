@@ -34,6 +34,8 @@ pub struct Scenario {
     pub end: u64,
     /// Of a thousand requests, so many fare ill even in calm weather.
     pub drizzle: u64,
+    /// Whether reads may miss records that are just a few seconds old, until the calm.
+    pub forgets_the_new: bool,
     /// Whether delays sit at the boundaries of the protocol's times.
     pub aimed: bool,
 }
@@ -131,7 +133,7 @@ impl Scenario {
         let aimed = seed % 2 == 1;
         let leases = 1 + random.below(3) as usize;
         let count = 2 + random.below(4) as usize;
-        let ttl = [3_000, 6_000, 15_000][random.below(3) as usize % 3];
+        let ttl = pick(&mut random, [3_000, 6_000, 15_000]);
         let mixed = random.below(4) == 0;
         let nodes: Vec<NodePlan> =
             (0..count).map(|at| NodePlan::draw(&mut random, at, leases, ttl, mixed)).collect();
@@ -150,12 +152,13 @@ impl Scenario {
             seed,
             leases,
             push: random.below(2) == 0,
-            hints_lost: [0, 500, 1000][random.below(3) as usize % 3],
-            latency: [2, 10, 40][random.below(3) as usize % 3] * MILLI,
+            hints_lost: pick(&mut random, [0, 500, 1000]),
+            latency: pick(&mut random, [2, 10, 40]) * MILLI,
             faults,
             calm_from,
             end: calm_from + 8 * longest + 10_000 * MILLI,
             drizzle: 5 + random.below(30),
+            forgets_the_new: random.below(5) == 0,
             nodes,
             aimed,
         }
@@ -170,7 +173,7 @@ impl Scenario {
 
 impl NodePlan {
     fn draw(random: &mut Random, at: usize, leases: usize, ttl: u64, mixed: bool) -> Self {
-        let ttl = if mixed { [3_000, 5_000, 9_000][random.below(3) as usize % 3] } else { ttl };
+        let ttl = if mixed { pick(random, [3_000, 5_000, 9_000]) } else { ttl };
         let mut timing = Timing::for_ttl(Duration::from_millis(ttl));
         timing.visible = Duration::from_millis(ttl * 3 / 2);
         let ppm = match random.below(4) {
@@ -199,6 +202,14 @@ impl NodePlan {
             candidacies,
             membership: at == 0 || random.below(4) > 0,
         }
+    }
+}
+
+fn pick(random: &mut Random, [one, two, three]: [u64; 3]) -> u64 {
+    match random.below(3) {
+        0 => one,
+        1 => two,
+        _ => three,
     }
 }
 

@@ -35,7 +35,7 @@ impl Statistics {
     }
 
     /// Counts a change in the store.
-    pub fn applied(&mut self, change: &Applied) {
+    pub(crate) fn applied(&mut self, change: &Applied) {
         if !change.key.as_str().starts_with("lease/lease") {
             return;
         }

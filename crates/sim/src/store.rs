@@ -14,25 +14,23 @@ pub enum Flaw {
     StaleReads,
     /// Versions count from one for each key, and begin again after a delete.
     VersionsRestart,
-    /// The version is a hash of the content, so that it repeats with it.
-    ContentVersions,
     /// The swap doesn't compare.
     BlindSwap,
 }
 
 /// One change to the store, for those who check it.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub(crate) struct Applied {
     /// Where.
-    pub key: Key,
+    pub(crate) key: Key,
     /// What was there.
-    pub before: Option<Vec<u8>>,
+    pub(crate) before: Option<Vec<u8>>,
     /// What is there now; nothing after a delete.
-    pub after: Option<Vec<u8>>,
+    pub(crate) after: Option<Vec<u8>>,
     /// Who wrote it, by the stamp.
-    pub writer: u64,
+    pub(crate) writer: u64,
     /// Which attempt, by the stamp.
-    pub attempt: u64,
+    pub(crate) attempt: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -40,30 +38,35 @@ struct Entry {
     value: Vec<u8>,
     version: Version,
     written: u64,
+    created: u64,
 }
 
 /// The store.
 #[derive(Debug, Default)]
-pub struct ModelStore {
+pub(crate) struct ModelStore {
     records: BTreeMap<Key, Entry>,
     /// What is in the records, some changes ago.
     replica: BTreeMap<Key, Entry>,
     backlog: VecDeque<(u64, Key, Option<Entry>)>,
     counts: BTreeMap<Key, u64>,
     flaw: Option<Flaw>,
+    /// Whether reads may miss a record that is just a few seconds old, as caches of absence do.
+    /// The core must not mind.
+    pub(crate) forgets_the_new: bool,
+    forgetting: u64,
     /// By how many nanoseconds the store's own clock is ahead, which must not matter.
-    pub skew: i64,
+    pub(crate) skew: i64,
 }
 
 impl ModelStore {
     /// A store that is built right, unless a flaw is named.
     #[must_use]
-    pub fn new(flaw: Option<Flaw>) -> Self {
+    pub(crate) fn new(flaw: Option<Flaw>) -> Self {
         Self { flaw, ..Self::default() }
     }
 
     /// Applies an exchange at this instant; says what changed.
-    pub fn exchange(&mut self, instant: u64, exchange: &Exchange) -> (Reply, Vec<Applied>) {
+    pub(crate) fn exchange(&mut self, instant: u64, exchange: &Exchange) -> (Reply, Vec<Applied>) {
         let mut applied = Vec::new();
         let reads = exchange.reads.iter().map(|read| self.read(instant, read)).collect();
         let mut writes = Vec::new();
@@ -76,23 +79,10 @@ impl ModelStore {
         (Reply { writes, reads }, applied)
     }
 
-    /// The content under a key as it is now.
-    #[must_use]
-    pub fn value(&self, key: &Key) -> Option<&[u8]> {
-        self.records.get(key).map(|entry| entry.value.as_slice())
-    }
-
     /// The record under a key as it is now.
     #[must_use]
-    pub fn record(&self, key: &Key) -> Option<Record> {
+    pub(crate) fn record(&self, key: &Key) -> Option<Record> {
         self.records.get(key).map(|entry| record(key, entry, None))
-    }
-
-    /// All keys below a prefix.
-    #[must_use]
-    pub fn keys(&self, prefix: &Key) -> Vec<Key> {
-        let below = |key: &&Key| key.as_str().starts_with(prefix.as_str());
-        self.records.keys().filter(below).cloned().collect()
     }
 
     fn put(&mut self, instant: u64, put: &Put, applied: &mut Vec<Applied>) -> Outcome {
@@ -106,8 +96,10 @@ impl ModelStore {
             return Outcome::Refused;
         }
         let before = there.map(|entry| entry.value.clone());
+        let created = there.map_or(instant, |entry| entry.created);
         let version = self.version(put);
-        let entry = Entry { value: put.value.clone(), version: version.clone(), written: instant };
+        let value = put.value.clone();
+        let entry = Entry { value, version: version.clone(), written: instant, created };
         self.change(instant, &put.key, Some(entry));
         applied.push(Applied {
             key: put.key.clone(),
@@ -143,7 +135,6 @@ impl ModelStore {
                 *count += 1;
                 Version::new(&count.to_string())
             }
-            Some(Flaw::ContentVersions) => Version::new(&String::from_utf8_lossy(&put.value)),
             Some(Flaw::StaleReads | Flaw::BlindSwap) | None => put.stamp.version(),
         }
     }
@@ -164,8 +155,14 @@ impl ModelStore {
             let nanos = i64::try_from(instant - entry.written).unwrap_or(i64::MAX);
             Some(Duration::from_nanos(u64::try_from(nanos.saturating_add(self.skew)).unwrap_or(0)))
         };
+        self.forgetting += 1;
+        let forgotten = |entry: &&Entry| {
+            self.forgets_the_new
+                && entry.created + 3_000_000_000 > instant
+                && self.forgetting.is_multiple_of(2)
+        };
         match read {
-            Read::Key { key, unless } => match from.get(key) {
+            Read::Key { key, unless } => match from.get(key).filter(|entry| !forgotten(entry)) {
                 None => Found::Absent,
                 Some(entry) if unless.as_ref() == Some(&entry.version) => Found::Unchanged,
                 Some(entry) => Found::Record(record(key, entry, age(entry))),

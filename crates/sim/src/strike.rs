@@ -82,8 +82,10 @@ impl World {
         }
     }
 
-    fn pause(&mut self, target: Target, span: u64) {
-        let (until, stops) = (self.now + span, self.clock_stops());
+    pub(crate) fn pause(&mut self, target: Target, span: u64) {
+        // Nobody is paused any more when the faults stop.
+        let until = (self.now + span).min(self.scenario.calm_from);
+        let (span, stops) = (until.saturating_sub(self.now), self.clock_stops());
         self.with(target, |process| {
             process.paused_until = process.paused_until.max(until);
             if stops {
@@ -205,6 +207,7 @@ impl World {
         self.storm_until = 0;
         self.outage_until = 0;
         self.store.skew = 0;
+        self.store.forgets_the_new = false;
         for process in &mut self.processes {
             process.isolated_until = 0;
             process.deaf_until = 0;

@@ -13,9 +13,12 @@ use crate::invariants::{Checks, Violation};
 use crate::network::{self, Back, Fate, Weather};
 use crate::plant::Plant;
 use crate::process::{Process, Work};
-use crate::scenario::{Fault, MILLI, Scenario};
+use crate::scenario::{Fault, MILLI, Scenario, Target, draw_span};
 use crate::statistics::Statistics;
 use crate::store::ModelStore;
+
+/// A run in which more happens has a tight loop in it, which is a mistake of its own.
+const MOST_HAPPENINGS: u64 = 200_000;
 
 /// Something that happens at an instant.
 #[derive(Debug)]
@@ -72,17 +75,18 @@ pub struct World {
     checks: Checks,
     queue: BinaryHeap<Reverse<Due>>,
     order: u64,
+    happenings: u64,
     /// Who sent a write, and when by its own clock.
     senders: BTreeMap<(u64, u64), Sender>,
 }
 
 /// Who sent a write, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sender {
+pub(crate) struct Sender {
     /// Which process.
-    pub node: usize,
+    pub(crate) node: usize,
     /// When, by its clock.
-    pub sent: Moment,
+    pub(crate) sent: Moment,
 }
 
 impl World {
@@ -114,10 +118,12 @@ impl World {
             checks: Checks::new(&scenario, (plant != Plant::Nothing).then(|| plant.caught_by())),
             queue: BinaryHeap::new(),
             order: 0,
+            happenings: 0,
             senders: BTreeMap::new(),
             plant,
             scenario,
         };
+        world.store.forgets_the_new = world.scenario.forgets_the_new;
         world.begin();
         world
     }
@@ -144,6 +150,11 @@ impl World {
             }
             self.now = due.at;
             self.happen(due.what)?;
+            self.happenings += 1;
+            if self.happenings > MOST_HAPPENINGS {
+                let story = format!("more than {MOST_HAPPENINGS} things happened: a tight loop");
+                return Err(Violation { invariant: "runaway", instant: self.now, story });
+            }
         }
         self.now = self.scenario.end;
         self.checks.finish(self.now, &self.statistics)?;
@@ -160,7 +171,7 @@ impl World {
 
     /// What happened, if it was traced.
     #[must_use]
-    pub fn history(&self) -> &History {
+    pub(crate) fn history(&self) -> &History {
         &self.history
     }
 
@@ -181,9 +192,10 @@ impl World {
                 self.arrive(node, life, id, &exchange, fate, sent)?;
             }
             Happening::Reply { node, life, id, answer } => {
-                let deaf = self.processes.get(node).is_none_or(|process| {
-                    process.life != life || process.deaf_until > self.now
-                });
+                let deaf = self
+                    .processes
+                    .get(node)
+                    .is_none_or(|process| process.life != life || process.deaf_until > self.now);
                 if !deaf {
                     self.step(node, |core, now| core.handle(now, id, answer))?;
                 }
@@ -291,8 +303,13 @@ impl World {
             self.statistics.fault(fault);
         }
         self.history.note(self.now, || {
-            format!("{} sends {}", self.processes.get(node).map_or("?", |p| &p.plan.name), describe(&request))
+            format!(
+                "{} sends {}",
+                self.processes.get(node).map_or("?", |p| &p.plan.name),
+                describe(&request)
+            )
         });
+        self.ambush(node, !request.exchange.writes.is_empty());
         let Request { id, exchange, .. } = request;
         let life = self.processes.get(node).map_or(0, |process| process.life);
         let sent = self.now;
@@ -307,6 +324,20 @@ impl World {
             }
             self.schedule(sent + after, Happening::Reply { node, life, id, answer: Err(kind) });
         }
+    }
+
+    /// In aimed runs a process often stands still just after it sent something: the reply then
+    /// comes when nothing is as it was (F6).
+    fn ambush(&mut self, node: usize, writes: bool) {
+        let odds = if writes { 15 } else { 3 };
+        if !self.scenario.aimed || self.calm || self.random.below(1000) >= odds {
+            return;
+        }
+        let ttl = self.processes.get(node).map_or(1, |p| p.plan.timing.ttl.as_nanos() as u64);
+        let span = draw_span(&mut self.random, ttl, true);
+        self.statistics.fault("pause after sending");
+        self.history.note(self.now, || format!("--- ambush: node {} stands still", node + 1));
+        self.pause(Target::Node(node), span);
     }
 
     fn fate(&mut self, node: usize) -> Fate {
@@ -346,7 +377,8 @@ impl World {
             }
             Back::Silence => self.statistics.unknown_applied += u64::from(!applied.is_empty()),
         }
-        let hinted = exchange.writes.iter().any(|write| matches!(write, Write::Put(put) if put.hint));
+        let hinted =
+            exchange.writes.iter().any(|write| matches!(write, Write::Put(put) if put.hint));
         self.applied(applied, hinted)
     }
 
@@ -401,7 +433,10 @@ impl World {
             Event::Lost { lease, term, .. } | Event::Abort { lease, term }
                 if lease != LeaseName::leader() =>
             {
-                self.end_work(node, &lease, term)?;
+                // Even what is aborted takes a moment to end.
+                let after = self.random.below(self.scenario.longest_ttl() / 20);
+                let life = self.processes.get(node).map_or(0, |process| process.life);
+                self.schedule(instant + after, Happening::Stopped { node, life, lease, term });
             }
             Event::Left => self.left(node),
             _ => {}

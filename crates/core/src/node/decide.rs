@@ -104,7 +104,9 @@ impl Node {
     }
 
     fn seek(&self, lease: &Lease, now: Moment) -> Move {
-        if lease.want.is_none() && lease.unsettled.is_none() && !self.is_own(lease) {
+        let settled =
+            lease.unsettled.is_none() || self.config.planted.is(Mutant::DoubtfulTakeForgotten);
+        if lease.want.is_none() && settled && !self.is_own(lease) {
             return Move::Forget;
         }
         let record = match &lease.known {

@@ -196,7 +196,7 @@ impl Node {
             Some(_) | None => now + Duration::from_secs(1),
         };
         let record = match &lease.known {
-            Known::Record(record, _) => Some(record.clone()),
+            Known::Record(record, _) => Some(LeaseRecord::clone(record)),
             Known::Unread | Known::Absent | Known::Unreadable => None,
         };
         match observed {
@@ -263,7 +263,7 @@ impl Node {
         let term = record.term;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.learn(Known::Record(record, version.clone()));
+                lease.learn(Known::Record(Box::new(record), version.clone()));
                 if lease.is_electable() && trusted {
                     return self.elect(name, term);
                 }
@@ -304,7 +304,7 @@ impl Node {
         }
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.learn(Known::Record(record, version.clone()));
+                lease.learn(Known::Record(Box::new(record), version.clone()));
                 lease.stage = Stage::Seeking;
                 lease.look_at = now + ttl / 3;
                 // F30: who resigned stands back, so that somebody else can win.
@@ -341,7 +341,7 @@ impl Node {
         lease.stage = Stage::Seeking;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.learn(Known::Record(record, version.clone()));
+                lease.learn(Known::Record(Box::new(record), version.clone()));
             }
             Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
                 lease.known = Known::Unread;

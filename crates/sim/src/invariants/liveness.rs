@@ -51,7 +51,12 @@ impl Invariant for Liveness {
         self.calm = Some(now + self.grace);
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Result<(), String> {
+    fn stepped(
+        &mut self,
+        now: u64,
+        processes: &[Process],
+        leases: &[LeaseName],
+    ) -> Result<(), String> {
         let Some(calm) = self.calm else { return Ok(()) };
         if now < calm {
             return Ok(());
@@ -87,11 +92,9 @@ impl Invariant for Liveness {
 
     fn finish(&mut self, _: &Statistics) -> Result<(), String> {
         match self.overdue(self.end) {
-            Some((lease, waited)) => Err(format!(
-                "lease {} ended without a leader for {} ms",
-                lease + 1,
-                waited / MILLI
-            )),
+            Some((lease, waited)) => {
+                Err(format!("lease {} ended without a leader for {} ms", lease + 1, waited / MILLI))
+            }
             None => Ok(()),
         }
     }

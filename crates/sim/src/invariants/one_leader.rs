@@ -14,7 +14,12 @@ impl Invariant for OneLeader {
         "one-leader"
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Result<(), String> {
+    fn stepped(
+        &mut self,
+        now: u64,
+        processes: &[Process],
+        leases: &[LeaseName],
+    ) -> Result<(), String> {
         let leader = LeaseName::leader();
         for lease in leases.iter().chain([&leader]) {
             let mut first: Option<(&Process, u64)> = None;

@@ -57,6 +57,6 @@ impl Invariant for Scoped {
         if own || closed {
             return Ok(());
         }
-        Err(format!("{} was taken from {before:?}, which is alive", change.key))
+        Err(format!("{} was taken from {before:?}, which is not closed", change.key))
     }
 }

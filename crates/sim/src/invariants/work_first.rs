@@ -18,26 +18,27 @@ impl Invariant for WorkFirst {
         &mut self,
         _: u64,
         change: &Applied,
-        _: Option<Sender>,
+        sender: Option<Sender>,
         processes: &[Process],
     ) -> Result<(), String> {
         let key = change.key.as_str();
+        // Only what a process gives up itself; what is taken from it is for others to judge.
+        let Some(process) = sender.and_then(|sender| processes.get(sender.node)) else {
+            return Ok(());
+        };
         if let Some(lease) = freed(change) {
             let member = lease.holder.as_ref().map(|holder| &holder.member);
             let runs = |name: &str, work: &Work| {
                 name == lease.name && work.term == lease.term && Some(&work.member) == member
             };
-            for process in processes {
-                if process.work.iter().any(|(name, work)| runs(name.as_str(), work)) {
-                    return Err(format!("{key} was freed while work under it ran"));
-                }
+            if process.work.iter().any(|(name, work)| runs(name.as_str(), work)) {
+                return Err(format!("{key} was freed while work under it ran"));
             }
         }
-        if let Some(left) = left(change) {
-            let runs = |process: &&Process| process.work.values().any(|work| work.member == left.id);
-            if let Some(process) = processes.iter().find(runs) {
-                return Err(format!("{} left while its work ran", process.plan.name));
-            }
+        if let Some(left) = left(change)
+            && process.work.values().any(|work| work.member == left.id)
+        {
+            return Err(format!("{} left while its work ran", process.plan.name));
         }
         Ok(())
     }

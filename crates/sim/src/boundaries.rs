@@ -1,0 +1,263 @@
+//! Runs that are played by a script, where chance would hardly ever go: a reply at the very end
+//! of trust, a write that lands after everything it knew is gone.
+
+use incumbent_core::records::{MemberRecord, MemberState};
+use incumbent_core::store::Lane;
+use incumbent_core::{Event, LeaseName, Request};
+
+use crate::invariants::Violation;
+use crate::plant::Plant;
+use crate::stage::{Pass, Stage, TTL, writes};
+
+/// A scripted run.
+#[derive(Clone, Copy)]
+pub struct Boundary {
+    /// Its name.
+    pub name: &'static str,
+    /// What it plays.
+    pub story: &'static str,
+    play: fn(Plant) -> Result<(), Violation>,
+}
+
+impl Boundary {
+    /// Every scripted run.
+    pub const ALL: [Self; 5] = [
+        Self {
+            name: "take-at-the-end",
+            story: "a take succeeds, and its reply comes a moment after trust has ended",
+            play: take_at_the_end,
+        },
+        Self {
+            name: "beat-from-the-past",
+            story: "a beat lands after its member was expired, deleted and created as expired",
+            play: beat_from_the_past,
+        },
+        Self {
+            name: "birth-from-the-past",
+            story: "a creation in doubt lands after its member lived, expired and was deleted",
+            play: birth_from_the_past,
+        },
+        Self {
+            name: "late-read",
+            story: "a read is slow, a beat lands before it is answered, then the holder is cut off",
+            play: late_read,
+        },
+        Self {
+            name: "take-nobody-wants",
+            story: "a take in doubt lands after its node gave up wanting the lease",
+            play: take_nobody_wants,
+        },
+    ];
+
+    /// Plays it, with a mistake planted if one is named.
+    ///
+    /// # Errors
+    /// If an invariant was violated.
+    pub fn play(&self, plant: Plant) -> Result<(), Violation> {
+        (self.play)(plant)
+    }
+}
+
+fn lease() -> LeaseName {
+    LeaseName::new("lease-1").unwrap_or_else(|_| LeaseName::leader())
+}
+
+fn violated(stage: &Stage, invariant: &'static str, story: String) -> Result<(), Violation> {
+    Err(Violation { invariant, instant: stage.now * 1_000_000, story })
+}
+
+fn one_leader(stage: &Stage, nodes: &[usize]) -> Result<(), Violation> {
+    let leaders: Vec<u64> = nodes.iter().filter_map(|node| stage.trusts(*node, &lease())).collect();
+    if leaders.len() > 1 {
+        return violated(stage, "one-leader", format!("terms {leaders:?} are trusted at once"));
+    }
+    Ok(())
+}
+
+fn take_at_the_end(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let node = stage.enter("a", false);
+    // Only its creation gets through, so trust ends 13.5 s after that was sent.
+    stage.play(1_010, |_, _| Pass::Through);
+    let end = stage.node(node).map_or(0, |node| node.trusted_until().as_nanos() / 1_000_000);
+    stage.play(end - 200, |_, request| beatless(request));
+    stage.campaign(node, &lease());
+    let judge = |_, request: &Request| {
+        if writes(request, "lease/") { Pass::Hold } else { beatless(request) }
+    };
+    stage.play(end - 100, judge);
+    let Some(at) = stage.sent.iter().position(|(_, request)| writes(request, "lease/")) else {
+        return violated(&stage, "script", "the take was not sent".to_owned());
+    };
+    let Some((_, take)) = stage.sent.remove(at) else { return Ok(()) };
+    let reply = stage.apply(&take.exchange);
+    // The process is not scheduled between the end of trust and the reply.
+    stage.now = end + 1;
+    stage.reply(node, take.id, Ok(reply));
+    let elected = |(_, event): &(usize, Event)| matches!(event, Event::Elected { .. });
+    if stage.events.iter().any(elected) {
+        return violated(&stage, "events", "elected after trust had ended".to_owned());
+    }
+    Ok(())
+}
+
+/// Everything but beats gets through.
+fn beatless(request: &Request) -> Pass {
+    if request.lane == Lane::Beat { Pass::Drop } else { Pass::Through }
+}
+
+fn beat_from_the_past(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let holder = stage.enter("a", false);
+    stage.campaign(holder, &lease());
+    // It joins and takes the lease; its first beat is held on the way.
+    stage.play(7_000, |_, request| match request.lane {
+        Lane::Beat if !request.exchange.reads.is_empty() => Pass::Hold,
+        Lane::Beat | Lane::Change | Lane::Watch => Pass::Through,
+    });
+    let Some((_, beat)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the beat was not sent".to_owned());
+    };
+    stage.exit(holder);
+    // A leader that doesn't want the lease closes the member and deletes it in the end.
+    stage.enter("b", true);
+    stage.play(stage.now + 4 * TTL, |_, _| Pass::Through);
+    // A candidate finds the lease in the hands of nobody, and creates that member as expired.
+    let candidate = stage.enter("c", false);
+    stage.campaign(candidate, &lease());
+    stage.play(stage.now + 5, |_, _| Pass::Through);
+    let before = stage.changes.len();
+    stage.apply(&beat.exchange);
+    if stage.changes.len() > before {
+        return violated(&stage, "closing", "an expired member came back to life".to_owned());
+    }
+    Ok(())
+}
+
+fn birth_from_the_past(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let first = stage.enter("a", false);
+    stage.campaign(first, &lease());
+    // The first creation is in doubt and lands much later.
+    let mut born = false;
+    stage.play(3_000, |_, request| {
+        if !born && request.lane == Lane::Beat {
+            born = true;
+            return Pass::Doubt;
+        }
+        Pass::Through
+    });
+    let Some((_, birth)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "no creation was in doubt".to_owned());
+    };
+    // Then it can't reach the store, and another takes over.
+    let second = stage.enter("b", true);
+    stage.campaign(second, &lease());
+    let cut = |node, _: &Request| if node == first { Pass::Drop } else { Pass::Through };
+    stage.play(stage.now + 5 * TTL, cut);
+    stage.apply(&birth.exchange);
+    for _ in 0..TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &[first, second])?;
+    }
+    Ok(())
+}
+
+fn late_read(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let holder = stage.enter("a", false);
+    stage.campaign(holder, &lease());
+    stage.play(4_000, |_, _| Pass::Through);
+    let watcher = stage.enter("b", false);
+    stage.campaign(watcher, &lease());
+    stage.play(7_000, |_, _| Pass::Through);
+    // A read hangs for three seconds; the holder's beat lands, and then the read is answered.
+    let mut beaten = false;
+    for _ in 0..5_000 {
+        stage.play(stage.now + 1, |node, request| {
+            beaten |= node == holder && writes(request, "member/");
+            if node == watcher && request.lane == Lane::Watch { Pass::Hold } else { Pass::Through }
+        });
+        if beaten {
+            break;
+        }
+    }
+    while let Some((node, read)) = stage.sent.pop_front() {
+        let reply = stage.apply(&read.exchange);
+        stage.reply(node, read.id, Ok(reply));
+    }
+    // From here on the holder is cut off, and trusts its last beat.
+    let cut = |node, _: &Request| if node == holder { Pass::Drop } else { Pass::Through };
+    for _ in 0..TTL + 2_000 {
+        stage.play(stage.now + 1, cut);
+        one_leader(&stage, &[holder, watcher])?;
+    }
+    let taken = stage.trusts(watcher, &lease()).is_some();
+    let closed = |value: &[u8]| {
+        serde_json::from_slice::<MemberRecord>(value)
+            .is_ok_and(|record| record.state == MemberState::Expired)
+    };
+    let expired = stage.changes.iter().any(|change| change.after.as_deref().is_some_and(closed));
+    if taken && expired {
+        return Ok(());
+    }
+    violated(&stage, "liveness", "nobody took over from the one cut off".to_owned())
+}
+
+fn take_nobody_wants(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    // The lease was held and freed before, so that there is a record to expect.
+    let other = stage.enter("b", false);
+    stage.campaign(other, &lease());
+    stage.play(3_000, |_, _| Pass::Through);
+    stage.withdraw(other, &lease());
+    stage.play(4_000, |_, _| Pass::Through);
+    let node = stage.enter("a", false);
+    stage.campaign(node, &lease());
+    stage.play(4_100, |_, request| match request.lane {
+        Lane::Change if writes(request, "lease/") => Pass::Doubt,
+        Lane::Beat | Lane::Change | Lane::Watch => Pass::Through,
+    });
+    let Some((_, take)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the take was not sent".to_owned());
+    };
+    stage.withdraw(node, &lease());
+    stage.play(8_000, |_, _| Pass::Through);
+    stage.apply(&take.exchange);
+    stage.campaign(other, &lease());
+    stage.play(stage.now + 2 * TTL, |_, _| Pass::Through);
+    match stage.trusts(other, &lease()) {
+        Some(_) => Ok(()),
+        None => {
+            violated(&stage, "liveness", "the lease is held by one that doesn't want it".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_holds_without_a_mistake() {
+        for boundary in Boundary::ALL {
+            assert_eq!(boundary.play(Plant::Nothing), Ok(()), "{}", boundary.name);
+        }
+    }
+
+    #[test]
+    fn the_rare_mistakes_are_caught() {
+        use crate::store::Flaw;
+        use incumbent_core::mutant::Mutant;
+        let catches = |name: &str, plant: Plant| {
+            let boundary = Boundary::ALL.iter().find(|boundary| boundary.name == name).unwrap();
+            let violation = boundary.play(plant).expect_err(name);
+            assert_eq!(violation.invariant, plant.caught_by(), "{name}: {}", violation.story);
+        };
+        catches("take-at-the-end", Plant::Core(Mutant::TakeWithoutTrustCheck));
+        catches("beat-from-the-past", Plant::Store(Flaw::VersionsRestart));
+        catches("birth-from-the-past", Plant::Core(Mutant::CreateRetriedAndBeatsOn));
+        catches("take-nobody-wants", Plant::Core(Mutant::DoubtfulTakeForgotten));
+        catches("late-read", Plant::Core(Mutant::WatchFromSend));
+    }
+}
