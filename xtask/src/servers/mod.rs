@@ -1,0 +1,71 @@
+//! Private servers for the tests.
+//!
+//! Each listens on a free port of the loopback interface, keeps its data in a temporary
+//! directory, and is ended by its process id: at the end, on Ctrl-C, and by the kernel should
+//! this tool be killed. Another kind of server is one more file with one more [`Server`].
+
+mod install;
+mod instance;
+mod postgres;
+
+use std::io::Read;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::step::{Context, Verdict};
+
+pub(crate) use instance::Running;
+
+/// A kind of server that tests want.
+pub(crate) struct Server {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// The variable by which tests find it. One that is set already is left alone, and no server
+    /// is started.
+    pub(crate) variable: &'static str,
+    /// Finds it or installs it, and starts it.
+    pub(crate) start: fn() -> Result<Running>,
+}
+
+const ALL: &[Server] = &[postgres::SERVER];
+
+/// Starts all servers, and tells the tests where they are. One that can't be had is a failure,
+/// because the tests of its store would be missing.
+pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
+    let mut missing = Vec::new();
+    for server in ALL {
+        if let Ok(url) = std::env::var(server.variable) {
+            println!("{}: {url}, as {} says", server.name, server.variable);
+            continue;
+        }
+        match (server.start)() {
+            Ok(running) => {
+                println!("{}: {}", server.name, running.url);
+                context.variables.push((server.variable.to_owned(), running.url.clone()));
+                context.servers.push(running);
+            }
+            Err(error) => {
+                println!("{}: {error:#}", server.name);
+                missing.push(server.name);
+            }
+        }
+    }
+    if missing.is_empty() {
+        return Ok(Verdict::Passed);
+    }
+    Ok(Verdict::Failed(format!("could not be had: {}", missing.join(", "))))
+}
+
+/// Starts one server for somebody who develops.
+pub(crate) fn serve(name: &str) -> Result<bool> {
+    let Some(server) = ALL.iter().find(|server| server.name == name) else {
+        let names: Vec<&str> = ALL.iter().map(|server| server.name).collect();
+        bail!("there is no server {name:?}; there are: {}", names.join(", "));
+    };
+    let running = (server.start)()?;
+    println!("export {}={}", server.variable, running.url);
+    println!("# runs until the end of input, or Ctrl-C");
+    std::io::stdin().read_to_end(&mut Vec::new()).context("standard input can't be read")?;
+    drop(running);
+    Ok(true)
+}

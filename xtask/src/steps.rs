@@ -1,0 +1,84 @@
+//! All checks, in the order in which they run.
+
+mod cargo;
+mod proofs;
+
+use anyhow::{Result, bail};
+
+use crate::clock;
+use crate::step::{Context, Step, Verdict};
+use crate::summary::{self, Row};
+use crate::{failures, servers, style};
+
+/// All steps. Cheap ones come first, so that a slip is told soon.
+pub(crate) const ALL: &[Step] = &[
+    Step { name: "fmt", about: "rustfmt has nothing to change", run: cargo::fmt },
+    Step {
+        name: "style",
+        about: "no long files, leftovers, ignored tests or paths of one machine",
+        run: |context| Ok(held(style::check(&context.root)?, "see above")),
+    },
+    Step {
+        name: "failures",
+        about: "docs/failures.md names tests that exist, for all that must be covered",
+        run: |context| Ok(held(failures::check(&context.root)?, "see above")),
+    },
+    Step { name: "clippy", about: "no warning in any target of any crate", run: cargo::clippy },
+    Step {
+        name: "servers",
+        about: "private servers for the tests can be had and start",
+        run: servers::start_all,
+    },
+    Step { name: "tests", about: "unit and integration tests of all crates", run: cargo::tests },
+    Step { name: "doctests", about: "examples in the documentation run", run: cargo::doctests },
+    Step { name: "docs", about: "the documentation builds without a warning", run: cargo::docs },
+    Step {
+        name: "readme",
+        about: "the README's first example is a program that runs, and hands over",
+        run: cargo::readme,
+    },
+    Step {
+        name: "sim",
+        about: "20,000 simulated clusters (100,000 with --full)",
+        run: proofs::sim,
+    },
+    Step { name: "mutants", about: "every planted mistake is caught", run: proofs::mutants },
+    Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
+    Step { name: "deny", about: "licences and advisories of all dependencies", run: cargo::deny },
+];
+
+/// Runs the steps, all or those named, and sums up.
+pub(crate) fn run(context: &Context, only: &[String]) -> Result<bool> {
+    for name in only {
+        if !ALL.iter().any(|step| step.name == name) {
+            let names: Vec<&str> = ALL.iter().map(|step| step.name).collect();
+            bail!("there is no step {name:?}; there are: {}", names.join(", "));
+        }
+    }
+    let mut context = Context::new(context.root.clone(), context.full);
+    let mut rows = Vec::new();
+    for step in ALL {
+        // Tests need the servers, also where they are asked for alone.
+        let needed = step.name == "servers" && only.iter().any(|name| name == "tests");
+        if !only.is_empty() && !needed && !only.iter().any(|name| name == step.name) {
+            continue;
+        }
+        println!("\n== {}: {} ==\n", step.name, step.about);
+        let started = clock::now();
+        let verdict =
+            (step.run)(&mut context).unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
+        let took = started.elapsed();
+        if let Verdict::Failed(story) = &verdict {
+            println!("\n{} FAILED: {story}", step.name);
+        }
+        println!("\n-- {} took {}", step.name, clock::show(took));
+        rows.push(Row { name: step.name, verdict, took });
+    }
+    context.servers.clear();
+    Ok(summary::print(&rows))
+}
+
+/// A check that prints its own findings.
+fn held(holds: bool, story: &str) -> Verdict {
+    if holds { Verdict::Passed } else { Verdict::Failed(story.to_owned()) }
+}

@@ -1,0 +1,120 @@
+//! Steps that cargo and its friends do.
+//!
+//! All of them work on the whole workspace with the same features and the same profile, so that
+//! nothing is built twice.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::process;
+use crate::step::{Context, Counts, Verdict};
+
+const PATIENCE: Duration = Duration::from_secs(20 * 60);
+
+pub(super) fn fmt(context: &mut Context) -> Result<Verdict> {
+    plain(&mut context.cargo(&["fmt", "--all", "--check"]))
+}
+
+pub(super) fn clippy(context: &mut Context) -> Result<Verdict> {
+    plain(&mut context.cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+pub(super) fn tests(context: &mut Context) -> Result<Verdict> {
+    let arguments = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"];
+    counted(&mut context.cargo(&arguments))
+}
+
+pub(super) fn doctests(context: &mut Context) -> Result<Verdict> {
+    counted(&mut context.cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]))
+}
+
+pub(super) fn docs(context: &mut Context) -> Result<Verdict> {
+    let mut command = context.cargo(&["doc", "--workspace", "--no-deps"]);
+    plain(command.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+pub(super) fn readme(context: &mut Context) -> Result<Verdict> {
+    let verdict = counted(&mut context.cargo(&["test", "--workspace", "--test", "readme"]))?;
+    Ok(match verdict {
+        Verdict::Tests(Counts { passed: 0, failed: 0, .. }) => {
+            Verdict::Failed("there is no test of the README".to_owned())
+        }
+        other => other,
+    })
+}
+
+pub(super) fn deny(context: &mut Context) -> Result<Verdict> {
+    let asked =
+        context.cargo(&["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !asked.is_ok_and(|status| status.success()) {
+        println!("cargo-deny is not installed here, so licences and advisories are NOT checked.");
+        println!("To check them: cargo install cargo-deny, then cargo deny check");
+        return Ok(Verdict::Skipped("cargo-deny is not installed".to_owned()));
+    }
+    plain(&mut context.cargo(&["deny", "--all-features", "check"]))
+}
+
+/// A command that holds or not.
+pub(super) fn plain(command: &mut Command) -> Result<Verdict> {
+    let ran = process::run(command, PATIENCE, |_| {})?;
+    Ok(if ran.success { Verdict::Passed } else { Verdict::Failed(ran.story) })
+}
+
+/// A run of tests, counted by what the harness prints.
+fn counted(command: &mut Command) -> Result<Verdict> {
+    let mut counts = Counts::default();
+    let ran = process::run(command, PATIENCE, |line| count(line, &mut counts))?;
+    if !ran.success && counts.failed == 0 {
+        return Ok(Verdict::Failed(format!("{}: not all of it was built or run", ran.story)));
+    }
+    Ok(Verdict::Tests(counts))
+}
+
+fn count(line: &str, counts: &mut Counts) {
+    if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+        // These are no tests: other tests run them as processes of their own.
+        if name.1.starts_with("ignored") && !name.0.ends_with("child_process") {
+            counts.skipped += 1;
+        }
+        return;
+    }
+    let Some(result) = line.strip_prefix("test result: ") else { return };
+    let number = |word: &str| -> u64 {
+        let parts = result.split([';', '.']).map(str::trim);
+        let found = parts.filter_map(|part| part.strip_suffix(word)).next();
+        found.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+    };
+    counts.passed += number(" passed");
+    counts.failed += number(" failed");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_harness_prints_is_counted() {
+        let mut counts = Counts::default();
+        for line in [
+            "running 5 tests",
+            "test one ... ok",
+            "test two ... FAILED",
+            "test three ... ignored, too slow",
+            "test child_process ... ignored, the other tests run it",
+            "test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out",
+            "test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
+        ] {
+            count(line, &mut counts);
+        }
+        assert_eq!(counts, Counts { passed: 43, failed: 1, skipped: 1 });
+    }
+}
