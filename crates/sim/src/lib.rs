@@ -6,6 +6,7 @@
 
 pub mod boundaries;
 mod clock;
+pub mod exhaustive;
 mod history;
 mod invariants;
 mod network;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use incumbent_sim::boundaries::Boundary;
+use incumbent_sim::exhaustive::SmallCluster;
 use incumbent_sim::{Plant, runs};
 
 /// Simulates whole clusters of the real core, with faults, and checks what must hold.
@@ -17,6 +18,7 @@ use incumbent_sim::{Plant, runs};
         incumbent-sim --seeds 100000       check many runs\n  \
         incumbent-sim --seed 4711          tell one run's history\n  \
         incumbent-sim --mutants            show that every planted mistake is caught\n  \
+        incumbent-sim --exhaustive         try all ways in which two requests can fare ill\n  \
         incumbent-sim --mutant no-margin --seed 12   one planted mistake in one run"
 )]
 struct Arguments {
@@ -35,6 +37,18 @@ struct Arguments {
     /// Plant this mistake.
     #[arg(long, value_name = "NAME")]
     mutant: Option<String>,
+    /// Try every way in which --faults requests can fare ill in a cluster of --members.
+    #[arg(long, conflicts_with_all = ["seed", "mutants"])]
+    exhaustive: bool,
+    /// How many requests may fare ill, for --exhaustive.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    faults: usize,
+    /// How many members there are, for --exhaustive.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    members: usize,
+    /// How long they are followed in milliseconds (their ttl is 3000), for --exhaustive.
+    #[arg(long, default_value_t = 8_000, value_name = "MS")]
+    horizon: u64,
     /// How many lines of history to tell.
     #[arg(long, default_value_t = 80, value_name = "N")]
     lines: usize,
@@ -56,6 +70,7 @@ fn main() -> ExitCode {
     let right = match (arguments.mutants, arguments.seed) {
         (true, _) => mutants(&arguments),
         (false, Some(seed)) => one(seed, plant, &arguments),
+        (false, None) if arguments.exhaustive => exhaustive(plant, &arguments),
         (false, None) => many(plant, &arguments),
     };
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -105,6 +120,21 @@ fn one(seed: u64, plant: Plant, arguments: &Arguments) -> bool {
         }
     }
     violation.is_none()
+}
+
+fn exhaustive(plant: Plant, arguments: &Arguments) -> bool {
+    let mutant = match plant {
+        Plant::Core(mutant) => Some(mutant),
+        Plant::Nothing | Plant::Store(_) | Plant::ClockStops | Plant::WallClock => None,
+    };
+    let &Arguments { members, faults, horizon, .. } = arguments;
+    let exploration = SmallCluster { members, faults, horizon, mutant }.explore();
+    if arguments.json {
+        println!("{}", report::exhaustive_json(&exploration));
+    } else {
+        println!("{}", report::exhaustive_text(&exploration));
+    }
+    exploration.violation.is_none()
 }
 
 fn mutants(arguments: &Arguments) -> bool {

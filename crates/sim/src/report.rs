@@ -3,6 +3,7 @@
 use std::fmt;
 
 use incumbent_sim::boundaries::Boundary;
+use incumbent_sim::exhaustive::Exploration;
 use incumbent_sim::runs::Failure;
 use incumbent_sim::{Plant, Statistics, Violation};
 use serde::Serialize;
@@ -168,4 +169,23 @@ impl fmt::Display for MutantRow {
 
 pub(crate) fn mutants_json(rows: &[MutantRow]) -> String {
     json!({ "mutants": rows }).to_string()
+}
+
+pub(crate) fn exhaustive_text(exploration: &Exploration) -> String {
+    let states = exploration.states;
+    match &exploration.violation {
+        None => format!("{states} states, and all invariants hold in each"),
+        Some((name, choices)) => {
+            let faults: Vec<&String> = choices
+                .iter()
+                .filter(|choice| !choice.starts_with("Well") && *choice != "Next")
+                .collect();
+            format!("{states} states; {name} is violated after these faults: {faults:?}")
+        }
+    }
+}
+
+pub(crate) fn exhaustive_json(exploration: &Exploration) -> String {
+    let (invariant, choices) = exploration.violation.clone().unzip();
+    json!({ "states": exploration.states, "violated": invariant, "choices": choices }).to_string()
 }
