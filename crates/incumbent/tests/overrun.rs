@@ -1,4 +1,5 @@
 //! Work that can't be ended, and a program that would rather end as a whole.
+#![allow(clippy::unwrap_used, reason = "this is test code, also where it is no test")]
 
 mod common;
 

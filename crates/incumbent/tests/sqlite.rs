@@ -1,5 +1,6 @@
 //! Nodes on a real SQLite file, each with connections of its own, as processes would have.
 #![cfg(feature = "sqlite")]
+#![allow(clippy::unwrap_used, reason = "this is test code, also where it is no test")]
 
 mod common;
 
