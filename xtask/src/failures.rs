@@ -11,6 +11,8 @@ use page::Failure;
 use reference::Reference;
 
 const PAGE: &str = "docs/failures.md";
+/// This page names invariants and planted mistakes in the same way.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// How many failures the page tells.
 const ALL: u32 = 54;
 /// The first of these concern leases alone, and each must be shown by something that runs.
@@ -42,8 +44,10 @@ pub(crate) fn check(root: &Path) -> Result<bool> {
     for failure in uncovered.iter().filter(|failure| failure.number > COVERED) {
         println!("F{} is not shown yet: {} ({})", failure.number, failure.title, failure.planned);
     }
+    let mut wrong: Vec<String> = wrong.into_iter().map(|line| format!("{PAGE}: {line}")).collect();
+    wrong.extend(architecture(root)?);
     for line in &wrong {
-        println!("{PAGE}: {line}");
+        println!("{line}");
     }
     let covered = failures.len() - uncovered.len();
     println!(
@@ -53,6 +57,24 @@ pub(crate) fn check(root: &Path) -> Result<bool> {
         wrong.len()
     );
     Ok(wrong.is_empty())
+}
+
+/// Every reference there exists, and every planted mistake is named there.
+fn architecture(root: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(root.join(ARCHITECTURE))?;
+    let quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+    let mut wrong = Vec::new();
+    for quote in &quoted {
+        if let Some(why) = Reference::read(quote).and_then(|reference| reference.missing(root)) {
+            wrong.push(format!("{ARCHITECTURE}: `{quote}`: {why}"));
+        }
+    }
+    for mutant in reference::core_mutants(root) {
+        if !quoted.contains(&format!("mutant:{mutant}").as_str()) {
+            wrong.push(format!("{ARCHITECTURE}: the planted mistake {mutant} is not named"));
+        }
+    }
+    Ok(wrong)
 }
 
 /// Each failure is told once, in order.

@@ -15,6 +15,8 @@ pub(super) enum Reference<'a> {
     Mutant(&'a str),
     /// `fault:store-clock-jump`: something that the simulator does to clusters.
     Fault(&'a str),
+    /// `boundary:late-read`: a scripted run of the simulator.
+    Boundary(&'a str),
     /// `kit:swap-once`: a property of the conformance kit.
     Kit(&'a str),
 }
@@ -30,6 +32,7 @@ impl<'a> Reference<'a> {
             "invariant" => Self::Invariant(rest),
             "mutant" => Self::Mutant(rest),
             "fault" => Self::Fault(rest),
+            "boundary" => Self::Boundary(rest),
             "kit" => Self::Kit(rest),
             _ => return None,
         })
@@ -51,6 +54,9 @@ impl<'a> Reference<'a> {
             Self::Kit(name) => {
                 let file = format!("crates/testkit/src/properties/{}.rs", name.replace('-', "_"));
                 says(root, &file, &format!("name: \"{name}\""))
+            }
+            Self::Boundary(name) => {
+                says(root, "crates/sim/src/boundaries.rs", &format!("name: \"{name}\""))
             }
             Self::Fault(name) => {
                 says(root, "crates/sim/src/scenario.rs", &format!("Fault::{}", camel(name)))
@@ -96,6 +102,28 @@ fn has_test(text: &str, function: &str) -> bool {
     false
 }
 
+/// The names of all mistakes that can be planted in the core.
+pub(super) fn core_mutants(root: &Path) -> Vec<String> {
+    let text = tree::text(root, "crates/core/src/mutant.rs").unwrap_or_default();
+    let listed = text.lines().skip_while(|line| !line.contains("const ALL")).skip(1);
+    let listed = listed.take_while(|line| !line.contains("];"));
+    let variant = |line: &str| {
+        line.trim().strip_prefix("Self::").map(|name| kebab(name.trim_end_matches(',')))
+    };
+    listed.filter_map(variant).collect()
+}
+
+fn kebab(name: &str) -> String {
+    let mut kebab = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !kebab.is_empty() {
+            kebab.push('-');
+        }
+        kebab.extend(letter.to_lowercase());
+    }
+    kebab
+}
+
 fn camel(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
@@ -118,6 +146,7 @@ mod tests {
             "mutant:store-blind-swap",
             "mutant:clock-stops",
             "fault:store-clock-jump",
+            "boundary:late-read",
             "kit:swap-once",
         ] {
             assert_eq!(Reference::read(there).unwrap().missing(&root), None, "{there}");
@@ -133,5 +162,13 @@ mod tests {
             assert!(Reference::read(not_there).unwrap().missing(&root).is_some(), "{not_there}");
         }
         assert_eq!(Reference::read("hope:for-the-best"), None);
+    }
+
+    #[test]
+    fn all_mutants_of_the_core_are_known() {
+        let mutants = core_mutants(&tree::root().unwrap());
+        assert!(mutants.len() > 25, "{mutants:?}");
+        assert!(mutants.contains(&"trust-from-reply".to_owned()));
+        assert!(mutants.iter().all(|name| kebab(&camel(name)) == *name));
     }
 }
