@@ -22,6 +22,8 @@ pub(crate) struct Leader {
     stage: Stage,
     /// When to list again.
     next: Moment,
+    /// When it was listed last.
+    last: Moment,
     members: BTreeMap<MemberId, Seen>,
     profiles: BTreeMap<MemberId, Profile>,
     finished: BTreeMap<Key, Moment>,
@@ -91,6 +93,7 @@ impl Leader {
             term,
             stage: Stage::Idle,
             next: Moment::START,
+            last: Moment::START,
             members: BTreeMap::new(),
             profiles: BTreeMap::new(),
             finished: BTreeMap::new(),
@@ -109,15 +112,16 @@ impl Leader {
         }
     }
 
-    /// Something may have changed: list now.
+    /// Something may have changed: list soon, but not at every one of many hints.
     pub(crate) fn hint(&mut self, now: Moment) {
-        self.next = self.next.min(now);
+        self.next = self.next.min(now.max(self.last + Duration::from_millis(200)));
     }
 
     pub(crate) fn step(&mut self, now: Moment, timing: &Timing, planted: Planted) -> Option<Step> {
         match self.stage {
             Stage::Idle if now >= self.next => {
                 self.stage = Stage::Listing;
+                self.last = now;
                 Some(Step::List(self.reads()))
             }
             Stage::Listed => {

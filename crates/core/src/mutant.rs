@@ -40,11 +40,12 @@ pub enum Mutant {
     LeftBeforeStopped,
     ElectedTwice,
     RewritesSteadyView,
+    RetriesAtOnce,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::TrustFromReply,
         Self::NoMargin,
         Self::ExpiryWithoutSwap,
@@ -77,6 +78,7 @@ impl Mutant {
         Self::LeftBeforeStopped,
         Self::ElectedTwice,
         Self::RewritesSteadyView,
+        Self::RetriesAtOnce,
     ];
 
     /// What the mistake is, in a sentence.
@@ -126,6 +128,7 @@ impl Mutant {
             Self::HintsRequired => "a waiting candidate reads only when a hint comes",
             Self::LeftBeforeStopped => "a member leaves before its work stopped",
             Self::ElectedTwice => "an election is announced again at the next beat",
+            Self::RetriesAtOnce => "a read that failed is sent again at once",
             Self::RewritesSteadyView => {
                 "the leader publishes the view at every review, changed or not"
             }

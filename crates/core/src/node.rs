@@ -192,7 +192,8 @@ impl std::hash::Hash for QueuedEvent {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Profiled {
-    No,
+    /// To be written from this moment on.
+    Due(Moment),
     Sending,
     Yes,
 }
@@ -244,7 +245,7 @@ impl Node {
             requests: 0,
             wall_ms: 0,
             member: Some(member),
-            profiled: Profiled::No,
+            profiled: Profiled::Due(now),
             farewells: Vec::new(),
             joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
             leaving: false,
@@ -283,8 +284,13 @@ impl Node {
         let farewell = self.farewells.iter().map(Farewell::wake_at).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         let leader = self.leader.as_ref().map(Leader::wake_at);
+        let index = self.index.wake_at();
+        let profile = match self.profiled {
+            Profiled::Due(at) if self.own_id().is_some() => Some(at),
+            Profiled::Due(_) | Profiled::Sending | Profiled::Yes => None,
+        };
         let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
-        [deadline, farewell, timer, leader, member]
+        [deadline, farewell, timer, leader, index, profile, member]
             .into_iter()
             .flatten()
             .min()
@@ -323,7 +329,8 @@ impl Node {
 
     fn drive_profile(&mut self, now: Moment) {
         let Some(member) = &self.member else { return };
-        if self.profiled != Profiled::No || !member.is_trusted(now) {
+        let due = matches!(self.profiled, Profiled::Due(at) if now >= at);
+        if !due || !member.is_trusted(now) {
             return;
         }
         self.profiled = Profiled::Sending;
@@ -336,7 +343,7 @@ impl Node {
     /// Ends this incarnation: all trust is over now.
     fn end(&mut self, now: Moment, why: Ending) {
         let Some(member) = self.member.take() else { return };
-        self.profiled = Profiled::No;
+        self.profiled = Profiled::Due(now);
         self.leader = None;
         for lease in self.leases.values_mut() {
             let name = lease.name.clone();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::backoff::Backoff;
 use crate::mutant::{Mutant, Planted};
 use crate::random::Random;
 use crate::records::{Content, MemberRecord, MemberState};
@@ -34,6 +35,7 @@ pub(crate) struct Watch {
     pub(crate) closing: bool,
     /// A closing failed: the record is to be read again before anything is concluded.
     doubted: bool,
+    refusals: Backoff,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +83,7 @@ impl Watch {
             probed: false,
             closing: false,
             doubted: false,
+            refusals: Backoff::new(Duration::from_millis(20), SLOWEST),
         }
     }
 
@@ -125,9 +128,10 @@ impl Watch {
         }
     }
 
-    /// Takes in that a closing did not get through.
-    pub(crate) fn not_closed(&mut self) {
+    /// Takes in that a closing did not get through; says how long to wait before the next look.
+    pub(crate) fn not_closed(&mut self, random: &mut Random) -> Duration {
         self.doubted = true;
+        self.refusals.pause(random)
     }
 
     /// Takes in that the record was closed by ourselves.
@@ -150,6 +154,7 @@ impl Watch {
         self.sight = Sight::Seen(Seen { record, version, received, earliest, age });
         self.misses = 0;
         self.probed = false;
+        self.refusals.reset();
     }
 
     fn missed(&mut self, sent: Moment) {

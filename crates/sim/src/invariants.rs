@@ -4,6 +4,7 @@ mod closing;
 mod events;
 mod liveness;
 mod one_leader;
+mod patience;
 mod scoped;
 mod steady;
 mod terms;
@@ -55,6 +56,11 @@ pub(crate) trait Invariant {
         Ok(())
     }
 
+    /// A process sent a request.
+    fn sent(&mut self, _: u64, _: usize) -> Result<(), String> {
+        Ok(())
+    }
+
     /// All faults have stopped.
     fn calm(&mut self, _: u64) {}
 
@@ -86,6 +92,7 @@ impl Checks {
             Box::<events::Events>::default(),
             Box::new(liveness::Liveness::new(scenario)),
             Box::new(steady::Steady::new(scenario)),
+            Box::<patience::Patience>::default(),
         ];
         if let Some(only) = only {
             invariants.retain(|invariant| invariant.name() == only);
@@ -136,6 +143,10 @@ impl Checks {
         trusts: bool,
     ) -> Result<(), Violation> {
         self.each(instant, |invariant| invariant.experienced(node, event, trusts))
+    }
+
+    pub(crate) fn sent(&mut self, instant: u64, node: usize) -> Result<(), Violation> {
+        self.each(instant, |invariant| invariant.sent(instant, node))
     }
 
     pub(crate) fn calm(&mut self, instant: u64) {

@@ -88,3 +88,13 @@ pub(crate) fn lost(random: &mut Random) -> Fate {
     };
     Fate { arrives: None, back, fault: Some("request lost") }
 }
+
+/// A request that is turned away at once, as by a server that isn't running.
+pub(crate) fn refused(random: &mut Random) -> Fate {
+    let after = MILLI / 2 + random.below(MILLI);
+    Fate {
+        arrives: None,
+        back: Back::Error(after, ErrorKind::Unavailable),
+        fault: Some("refused connection"),
+    }
+}

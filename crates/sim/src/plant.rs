@@ -106,5 +106,6 @@ fn named_for(mutant: Mutant) -> &'static str {
         Mutant::TakeWithoutTrustCheck | Mutant::ElectedTwice => "events",
         Mutant::FreedBeforeStopped | Mutant::LeftBeforeStopped => "work-first",
         Mutant::RewritesSteadyView => "steady",
+        Mutant::RetriesAtOnce => "patience",
     }
 }

@@ -29,7 +29,10 @@ impl World {
                 let until = self.now + span;
                 self.with(target, |process| process.deaf_until = until);
             }
-            Fault::Outage(span) => self.outage_until = self.now + span,
+            Fault::Outage(span) => {
+                self.outage_until = self.now + span;
+                self.outage_refuses = self.random.below(2) == 0;
+            }
             Fault::Storm(span) => self.storm_until = self.now + span,
             Fault::Evict(target) => return self.evict(target),
             Fault::Resign(lease) => return self.resign(lease, None),

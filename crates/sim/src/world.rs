@@ -67,6 +67,8 @@ pub struct World {
     pub(crate) leases: Vec<LeaseName>,
     pub(crate) storm_until: u64,
     pub(crate) outage_until: u64,
+    /// Whether the store refuses connections at once while it is out, or just hangs.
+    pub(crate) outage_refuses: bool,
     pub(crate) calm: bool,
     pub(crate) statistics: Statistics,
     pub(crate) history: History,
@@ -111,6 +113,7 @@ impl World {
             leases,
             storm_until: 0,
             outage_until: 0,
+            outage_refuses: false,
             calm: false,
             statistics: Statistics::default(),
             history: History::new(trace),
@@ -283,6 +286,7 @@ impl World {
             }
         }
         for request in requests {
+            self.checks.sent(self.now, node)?;
             self.send(node, now, request);
         }
         for event in events {
@@ -342,6 +346,9 @@ impl World {
 
     fn fate(&mut self, node: usize) -> Fate {
         let isolated = self.processes.get(node).is_some_and(|p| p.isolated_until > self.now);
+        if self.outage_until > self.now && self.outage_refuses {
+            return network::refused(&mut self.random);
+        }
         if isolated || self.outage_until > self.now {
             return network::lost(&mut self.random);
         }

@@ -343,6 +343,7 @@ impl Node {
         lease.stage = Stage::Held(term);
         lease.unsettled = None;
         lease.conflicts.reset();
+        self.index.reread_intents();
         if *name == LeaseName::leader() {
             self.leader = Some(Leader::new(term));
         } else {

@@ -3,6 +3,8 @@
 use super::{
     Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, Write, keys,
 };
+use std::time::Duration;
+
 use crate::leader::{Step, Wanted};
 use crate::records::{Content, Intent, IntentState, Wish};
 use crate::store::{ErrorKind, Expect, Found, Record, Reply};
@@ -19,6 +21,9 @@ pub(super) struct Index {
     intents: u64,
     /// A hint came: read the board without waiting for the beat.
     pub(super) want_board: bool,
+    /// When to try again, because a read failed.
+    retry_at: Option<Moment>,
+    failures: u32,
 }
 
 impl Index {
@@ -26,11 +31,25 @@ impl Index {
     pub(super) fn board_read(&self) -> Read {
         Read::Key { key: keys::board(), unless: self.board.clone() }
     }
+
+    /// When to read again what could not be read.
+    pub(super) fn wake_at(&self) -> Option<Moment> {
+        self.retry_at
+    }
+
+    /// Intents that named a term which only now is ours are to be read again.
+    pub(super) fn reread_intents(&mut self) {
+        self.intents_read = 0;
+    }
 }
 
 impl Node {
     /// Reads what the board says has moved.
     pub(super) fn drive_index(&mut self, now: Moment) {
+        if self.index.retry_at.is_some_and(|at| now < at) {
+            return;
+        }
+        self.index.retry_at = None;
         let busy = |purpose: &Purpose| matches!(purpose, Purpose::Index { .. });
         if !self.trusted(now) || self.pending.values().any(|pending| busy(&pending.purpose)) {
             return;
@@ -70,15 +89,23 @@ impl Node {
         self.index.board = Some(stored.version.clone());
     }
 
-    pub(super) fn observe_index(
+    pub(super) fn indexed(
         &mut self,
         now: Moment,
-        reads: &[Found],
         view: bool,
         intents: bool,
-        revisions: (u64, u64),
+        answer: Result<&Reply, ErrorKind>,
     ) {
-        let mut reads = reads.iter();
+        let Ok(reply) = answer else {
+            self.index.failures = self.index.failures.saturating_add(1);
+            let pause = Duration::from_millis(50 << self.index.failures.min(5));
+            self.index.retry_at = Some(now + self.random.span(pause / 2, pause));
+            self.index.want_board = true;
+            return;
+        };
+        self.index.failures = 0;
+        let revisions = (self.index.views, self.index.intents);
+        let mut reads = reply.reads.iter();
         self.observe_board(reads.next());
         if view {
             self.index.views_read = revisions.0;
@@ -129,11 +156,6 @@ impl Node {
         if let Some(leader) = &mut self.leader {
             leader.wrote(now, answer);
         }
-    }
-
-    /// The revisions that a read of view and intents sent now will have followed up.
-    pub(super) fn revisions(&self) -> (u64, u64) {
-        (self.index.views, self.index.intents)
     }
 
     fn observe_view(&mut self, stored: &Record) {

@@ -51,19 +51,14 @@ impl Node {
             Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
             Purpose::Close(record) => self.closed(now, record, first_write(answer)),
             Purpose::Obeyed => {}
-            Purpose::Index { view, intents } => {
-                if let Ok(reply) = answer {
-                    let revisions = self.revisions();
-                    self.observe_index(now, &reply.reads, view, intents, revisions);
-                }
-            }
+            Purpose::Index { view, intents } => self.indexed(now, view, intents, answer),
             Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
             // The rest was sent by one incarnation and concerns no other.
             _ if !current => {}
             Purpose::Create => self.created(now, first_write(answer)),
             Purpose::Beat => self.beaten(now, answer),
             Purpose::ReadBack => self.read_back(now, first_read(answer)),
-            Purpose::Profile => self.profiled(first_write(answer)),
+            Purpose::Profile => self.profiled(now, first_write(answer)),
             Purpose::Take(lease, record) => self.taken_or_not(now, &lease, record, answer),
             Purpose::Free(lease, term, record) => self.freed(now, &lease, term, record, answer),
             Purpose::Touch(lease, record) => self.touched(now, &lease, record, answer),
@@ -127,9 +122,12 @@ impl Node {
         }
     }
 
-    fn profiled(&mut self, outcome: Result<&Outcome, ErrorKind>) {
+    fn profiled(&mut self, now: Moment, outcome: Result<&Outcome, ErrorKind>) {
         // Refused means that an earlier attempt is there: nobody else writes this key.
-        self.profiled = if outcome.is_ok() { Profiled::Yes } else { Profiled::No };
+        self.profiled = match outcome {
+            Ok(_) => Profiled::Yes,
+            Err(_) => Profiled::Due(now + self.joins.pause(&mut self.random)),
+        };
     }
 
     fn farewell_closed(
@@ -182,6 +180,9 @@ impl Node {
         lease.looking = false;
         let Ok(Some(found)) = found else {
             lease.look_at = now + lease.failures.pause(&mut self.random);
+            if self.config.planted.is(Mutant::RetriesAtOnce) {
+                lease.look_at = now;
+            }
             let at = lease.look_at;
             return self.arm(name, at);
         };
@@ -219,18 +220,17 @@ impl Node {
 
     fn closed(&mut self, now: Moment, record: MemberRecord, outcome: Result<&Outcome, ErrorKind>) {
         let holder = record.id.clone();
-        if let Some(watch) = self.watches.get_mut(&holder) {
-            watch.closing = false;
-            match outcome {
-                Ok(Outcome::Applied(version)) => watch.closed(record, version.clone(), now),
-                Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => watch.not_closed(),
+        let Some(watch) = self.watches.get_mut(&holder) else { return };
+        watch.closing = false;
+        let (applied, pause) = match outcome {
+            Ok(Outcome::Applied(version)) => {
+                watch.closed(record, version.clone(), now);
+                (true, Duration::ZERO)
             }
-        }
-        let pause = match outcome {
-            Ok(_) => Duration::ZERO,
-            Err(_) => self.random.span(Duration::from_millis(50), Duration::from_millis(200)),
+            Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
+                (false, watch.not_closed(&mut self.random))
+            }
         };
-        let applied = matches!(outcome, Ok(Outcome::Applied(_)));
         let waiting: Vec<LeaseName> = self
             .leases
             .values_mut()
