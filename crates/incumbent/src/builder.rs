@@ -66,6 +66,13 @@ impl Builder {
         }
     }
 
+    /// The URL of the store, for [`Self::open_and_join`].
+    #[must_use]
+    pub fn store(mut self, url: impl Into<String>) -> Self {
+        self.store = Some(url.into());
+        self
+    }
+
     /// The cluster to join (`default`). Clusters in one store never see one another.
     #[must_use]
     pub fn cluster(mut self, cluster: impl Into<String>) -> Self {
@@ -224,8 +231,11 @@ impl Builder {
         Ok(node)
     }
 
-    /// Opens the store that the environment names, and joins.
-    pub(crate) async fn join_env(self) -> Result<Node, JoinError> {
+    /// Opens the store that [`Self::store`] or the environment named, and joins.
+    ///
+    /// # Errors
+    /// As [`Self::join`], and if no store was named or it can't be opened.
+    pub async fn open_and_join(self) -> Result<Node, JoinError> {
         let missing =
             EnvironmentError::Missing { variable: "INCUMBENT_STORE", example: "sqlite:app.db" };
         let url = self.store.clone().ok_or(missing)?;

@@ -97,8 +97,14 @@ struct Contest {
 /// Somebody waits for the first incarnation.
 struct Joining {
     answer: oneshot::Sender<Result<(), JoinError>>,
+    since: Moment,
     waits: Duration,
-    until: Moment,
+}
+
+impl Joining {
+    fn until(&self) -> Moment {
+        self.since + self.waits
+    }
 }
 
 /// Runs a node until it has left. To be called on incumbent's thread.
@@ -114,7 +120,7 @@ impl Driver {
         let hint_guard = store.hints(&cluster, Arc::new(move || wake.notify_one()));
         config.push = hint_guard.is_some();
         let now = clock::now();
-        let until = now + start.join_within;
+        let joining = Joining { answer: start.joined, since: now, waits: start.join_within };
         Self {
             core: Protocol::new(config.clone(), start.seed, now),
             lanes: Lanes::new(store, Arc::clone(&cluster)),
@@ -135,7 +141,7 @@ impl Driver {
             waiters: Waiters::default(),
             subscribers: Vec::new(),
             health: Health::new(&config.profile.node),
-            joining: Some(Joining { answer: start.joined, waits: start.join_within, until }),
+            joining: Some(joining),
             leaving: None,
             over: false,
             config,
@@ -192,7 +198,7 @@ impl Driver {
             self.core.wake_at(),
             self.attempts.wake_at(),
             self.waiters.wake_at(),
-            self.joining.as_ref().map_or(Moment::NEVER, |joining| joining.until),
+            self.joining.as_ref().map_or(Moment::NEVER, Joining::until),
             self.leaving.as_ref().map_or(Moment::NEVER, Leaving::wake_at),
         ];
         let soonest = deadlines.into_iter().min().unwrap_or(Moment::NEVER);
@@ -246,7 +252,7 @@ impl Driver {
     }
 
     fn check_joining(&mut self, now: Moment) {
-        if let Some(joining) = self.joining.take_if(|joining| now >= joining.until) {
+        if let Some(joining) = self.joining.take_if(|joining| now >= joining.until()) {
             let last = self.health.last().unwrap_or("the store has not answered").to_owned();
             let _ = joining.answer.send(Err(JoinError::TimedOut { waited: joining.waits, last }));
             self.over = true;

@@ -10,7 +10,7 @@ impl Builder {
     ///
     /// | variable | what | example |
     /// | --- | --- | --- |
-    /// | `INCUMBENT_STORE` | the store's URL, for [`Node::from_env`](crate::Node::from_env) | `sqlite:app.db` |
+    /// | `INCUMBENT_STORE` | the store's URL, for [`Self::open_and_join`] | `sqlite:app.db` |
     /// | `INCUMBENT_CLUSTER` | the cluster | `billing` |
     /// | `INCUMBENT_NODE` | the node's name | `billing-1` |
     /// | `INCUMBENT_ADDRESS` | where it can be reached | `http://10.0.0.7:8080` |

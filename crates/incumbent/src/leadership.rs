@@ -14,7 +14,8 @@ use crate::term::Term;
 /// lease.
 ///
 /// All questions are answered by the [`Term`] that it derefs to, of which clones can be handed
-/// around. When [`Term::lost`] is ready or [`Term::token`] fires, end the work and drop this.
+/// around. When [`Term::lost`] is ready or [`Term::token`] fires, end the work and drop this: as
+/// long as it is there its work counts as running, and this node isn't elected again.
 #[derive(Debug)]
 #[must_use = "dropping it frees the lease"]
 pub struct Leadership {

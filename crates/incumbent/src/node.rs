@@ -72,7 +72,7 @@ impl Node {
     /// # Errors
     /// As [`Builder::join`], and if the environment doesn't say what is needed.
     pub async fn from_env() -> Result<Self, JoinError> {
-        Self::builder().from_env()?.join_env().await
+        Self::builder().from_env()?.open_and_join().await
     }
 
     /// The name that people know it by.
@@ -151,7 +151,7 @@ impl Node {
     ///   nothing.
     ///
     /// The work runs on the tokio runtime on which the node joined. Dropping the [`Lead`] lets it
-    /// go on.
+    /// go on. Work that has a clone of its own node keeps the node from leaving by being dropped.
     ///
     /// # Errors
     /// If the lease's name won't do, this node stands for it already, or it has left.

@@ -200,3 +200,24 @@ async fn names_that_will_not_do_are_refused() {
     soon(node.leave()).await.unwrap();
     assert!(matches!(node.campaign("scheduler"), Err(CampaignError::Left)));
 }
+
+#[test]
+fn work_whose_runtime_is_shut_down_frees_the_lease() {
+    let store = memory();
+    let application = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (node, lead) = application.block_on(async {
+        let node = join(&store, "a").await;
+        let lead = node
+            .lead("scheduler", |_| async {
+                std::future::pending::<()>().await;
+                Ok(())
+            })
+            .unwrap();
+        until("it leads", || lead.is_leader()).await;
+        (node, lead)
+    });
+    drop(application);
+    assert_eq!(pollster::block_on(lead.finished()), Finish::RuntimeGone);
+    assert_eq!(pollster::block_on(node.leader("scheduler")).unwrap(), None);
+    pollster::block_on(node.leave()).unwrap();
+}

@@ -74,10 +74,13 @@ async fn the_environment_is_understood() {
     .into();
     let lookup = |variable: &str| given.get(variable).map(|value| (*value).to_owned());
     let builder = Node::builder().from_lookup(lookup).unwrap();
-    let node = builder.join(memory()).await.unwrap();
+    let node = builder.open_and_join().await.unwrap();
     assert_eq!((node.name(), node.cluster().name()), ("billing-1", "billing"));
     assert_eq!(node.timing().ttl, Duration::from_secs(20));
 
+    let nowhere = Node::builder().from_lookup(|_| None).unwrap().open_and_join().await;
+    let said = nowhere.unwrap_err().to_string();
+    assert!(said.contains("INCUMBENT_STORE") && said.contains("sqlite:app.db"), "{said}");
     let lookup = |variable: &str| (variable == "INCUMBENT_TTL").then(|| "soon".to_owned());
     let bad = Node::builder().from_lookup(lookup).unwrap_err();
     assert!(matches!(&bad, EnvironmentError::Bad { variable: "INCUMBENT_TTL", .. }), "{bad}");

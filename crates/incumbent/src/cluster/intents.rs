@@ -68,10 +68,10 @@ impl Cluster {
         lease: &LeaseName,
         successor: Option<MemberId>,
     ) -> Result<Requested, ClusterError> {
-        let record = self.read_lease_record(lease).await?.map(|(record, _)| record);
-        let Some((term, holder)) = record.and_then(|it| it.holder.map(|who| (it.term, who))) else {
+        let Some(leader) = self.read_lease(lease).await?.leader else {
             return Err(ClusterError::NobodyLeads { lease: lease.clone() });
         };
+        let term = leader.term;
         let mut writer = Writer::new();
         let id = writer.id();
         let wish = Wish::Resign { lease: lease.as_str().to_owned(), term, successor };
@@ -88,7 +88,7 @@ impl Cluster {
         // The intent first: whoever reads the board must find it.
         self.write(put).await?;
         self.announce(&mut writer).await?;
-        Ok(Requested { id, node: holder.node, term })
+        Ok(Requested { id, node: leader.node, term })
     }
 
     /// Lets every node know that there is something new among the intents.

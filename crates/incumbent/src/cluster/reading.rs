@@ -12,23 +12,16 @@ use crate::member::Member;
 
 impl Cluster {
     pub(super) async fn read_lease(&self, name: &LeaseName) -> Result<LeaseState, ClusterError> {
-        let Some((record, _)) = self.read_lease_record(name).await? else {
+        let Some(stored) = self.read_key(keys::lease(name)).await? else {
             let lease = name.as_str().to_owned();
             return Ok(LeaseState { lease, term: 0, leader: None, changes: Vec::new() });
         };
+        let record = LeaseRecord::read(&stored)?;
         let holder = match &record.holder {
             Some(holder) => self.read_key(keys::member(&holder.member)).await?,
             None => None,
         };
         state(record, holder.as_ref())
-    }
-
-    pub(super) async fn read_lease_record(
-        &self,
-        name: &LeaseName,
-    ) -> Result<Option<(LeaseRecord, Record)>, ClusterError> {
-        let Some(stored) = self.read_key(keys::lease(name)).await? else { return Ok(None) };
-        Ok(Some((LeaseRecord::read(&stored)?, stored)))
     }
 
     pub(super) async fn read_leases(&self) -> Result<Vec<LeaseState>, ClusterError> {

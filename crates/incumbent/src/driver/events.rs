@@ -69,7 +69,7 @@ impl Driver {
             CoreEvent::Ended { member, why } => self.ended(member, why.into()),
             CoreEvent::Left => {
                 tracing::info!(node = self.name(), action = "left", "left");
-                self.left(&Ok(()));
+                self.left(Ok(()));
             }
             CoreEvent::Unreadable(unreadable) => {
                 tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
@@ -80,7 +80,9 @@ impl Driver {
     fn joined(&mut self, member: MemberId) {
         let alive = self.core.member() == Some(&member);
         let until = if alive { self.core.trusted_until() } else { Moment::START };
-        tracing::info!(node = self.name(), cluster = %self.cluster, member = %member, action = "join", "joined");
+        let latency = self.joining.as_ref().map(|joining| clock::now().since(joining.since));
+        let latency_us = latency.map(|latency| latency.as_micros() as u64);
+        tracing::info!(node = self.name(), cluster = %self.cluster, member = %member, action = "join", latency_us, "joined");
         self.trust = Some((member.clone(), Arc::new(Trust::new(until))));
         self.shared.member.store(Some(Arc::new(member.clone())));
         if let Some(joining) = self.joining.take()

@@ -19,6 +19,7 @@ pub(super) struct Leaving {
     /// Set once all work has ended: the store has until then to confirm.
     close_until: Option<Moment>,
     answers: Vec<oneshot::Sender<Result<(), LeaveError>>>,
+    result: Result<(), LeaveError>,
 }
 
 impl Leaving {
@@ -35,8 +36,13 @@ impl Driver {
             let drain = drains.max().unwrap_or(Duration::ZERO).max(self.drain);
             // The margin is for work that is aborted at the end of its drain.
             let work_until = now + drain + self.config.timing.margin;
-            self.leaving =
-                Some(Leaving { drain, work_until, close_until: None, answers: Vec::new() });
+            self.leaving = Some(Leaving {
+                drain,
+                work_until,
+                close_until: None,
+                answers: Vec::new(),
+                result: Ok(()),
+            });
             tracing::info!(node = %self.config.profile.node, action = "leave", "leaving");
             self.core.leave(now);
         }
@@ -66,17 +72,15 @@ impl Driver {
         };
         if let Some(error) = error {
             tracing::warn!(node = %self.config.profile.node, action = "leave", %error, "left without order");
-            self.left(&Err(error));
+            self.left(Err(error));
         }
     }
 
-    /// The node is gone, in order or not.
-    pub(super) fn left(&mut self, result: &Result<(), LeaveError>) {
+    /// The node is gone, in order or not. Who waits for that is answered at the very end.
+    pub(super) fn left(&mut self, result: Result<(), LeaveError>) {
         self.over = true;
         if let Some(leaving) = &mut self.leaving {
-            for answer in leaving.answers.drain(..) {
-                let _ = answer.send(result.clone());
-            }
+            leaving.result = result;
         }
     }
 
@@ -103,6 +107,11 @@ impl Driver {
         while let Ok(command) = self.queue.try_recv() {
             if let Command::Campaign { ballot, .. } = command {
                 ballot.close();
+            }
+        }
+        if let Some(Leaving { answers, result, .. }) = self.leaving.take() {
+            for answer in answers {
+                let _ = answer.send(result.clone());
             }
         }
     }
