@@ -1,5 +1,6 @@
 //! The README's first example is the program `scheduler`, word for word, and it does what the
 //! README says: two side by side, one works, and the other goes on when that one is stopped.
+#![allow(clippy::unwrap_used, reason = "this is test code, although not all of it is a test")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

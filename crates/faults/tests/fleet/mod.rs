@@ -1,0 +1,148 @@
+//! A number of candidates, as processes of their own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use incumbent_faults::History;
+use rustix::process::{Pid, Signal, kill_process};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Fleet {
+    directory: PathBuf,
+    url: String,
+    /// All that were ever started, dead ones too: their number is their place.
+    candidates: Vec<Candidate>,
+    /// Who was elected, and in which term.
+    elections: Receiver<(usize, u64)>,
+    elected: Sender<(usize, u64)>,
+    /// The latest election.
+    latest: (usize, u64),
+    /// The highest term that was dealt with.
+    dealt_with: u64,
+}
+
+struct Candidate {
+    name: String,
+    child: Child,
+}
+
+impl Fleet {
+    pub(crate) fn start(directory: &Path, url: &str, candidates: usize) -> Self {
+        let (elected, elections) = channel();
+        let mut fleet = Self {
+            directory: directory.to_owned(),
+            url: url.to_owned(),
+            candidates: Vec::new(),
+            elections,
+            elected,
+            latest: (0, 0),
+            dealt_with: 0,
+        };
+        for _ in 0..candidates {
+            fleet.add();
+        }
+        fleet
+    }
+
+    /// Starts another candidate.
+    fn add(&mut self) {
+        let number = self.candidates.len();
+        let name = format!("candidate-{number}");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_candidate"))
+            .arg(&self.url)
+            .arg(&name)
+            .arg(self.directory.join(&name))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let elected = self.elected.clone();
+        std::thread::spawn(move || {
+            for term in output.lines().map_while(Result::ok) {
+                let _ = elected.send((number, term.parse().unwrap()));
+            }
+        });
+        self.candidates.push(Candidate { name, child });
+    }
+
+    /// Waits until somebody leads in a term that was not dealt with yet, and says who it is.
+    pub(crate) fn next_leader(&mut self) -> usize {
+        self.await_election();
+        self.dealt_with = self.latest.1;
+        self.latest.0
+    }
+
+    /// Waits until somebody leads in a later term than the one that is being dealt with.
+    pub(crate) fn await_election(&mut self) {
+        while self.latest.1 <= self.dealt_with {
+            let election = self.elections.recv_timeout(PATIENCE).expect("nobody is elected");
+            self.note(election);
+        }
+    }
+
+    fn note(&mut self, election: (usize, u64)) {
+        if election.1 > self.latest.1 {
+            self.latest = election;
+        }
+    }
+
+    /// Waits, and takes in who is elected meanwhile.
+    pub(crate) fn pause(&mut self, span: Duration) {
+        let end = incumbent::clock::now() + span;
+        loop {
+            let left = end.since(incumbent::clock::now());
+            match self.elections.recv_timeout(left) {
+                Ok(election) => self.note(election),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Kills a candidate without warning, and starts another in its place.
+    pub(crate) fn replace_killed(&mut self, number: usize) {
+        let candidate = self.candidates.get_mut(number).unwrap();
+        candidate.child.kill().unwrap();
+        candidate.child.wait().unwrap();
+        self.add();
+    }
+
+    pub(crate) fn signal(&self, number: usize, signal: Signal) {
+        let pid = i32::try_from(self.candidates.get(number).unwrap().child.id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    pub(crate) fn tell_to_resign(&mut self, number: usize) {
+        let input = self.candidates.get_mut(number).unwrap().child.stdin.as_mut().unwrap();
+        // Who doesn't lead takes no notice.
+        input.write_all(b"resign\n").unwrap();
+    }
+
+    /// Lets all leave, and gives back what they wrote down.
+    pub(crate) fn stop(mut self) -> Vec<History> {
+        for candidate in &mut self.candidates {
+            drop(candidate.child.stdin.take());
+        }
+        let wait = |mut candidate: Candidate| {
+            candidate.child.wait().unwrap();
+            let path = self.directory.join(&candidate.name);
+            // Who was never elected has nothing to say.
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            History::read(&candidate.name, &text).unwrap()
+        };
+        std::mem::take(&mut self.candidates).into_iter().map(wait).collect()
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for candidate in &mut self.candidates {
+            let _ = candidate.child.kill();
+            let _ = candidate.child.wait();
+        }
+    }
+}
