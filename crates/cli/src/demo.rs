@@ -1,0 +1,89 @@
+//! `incumbent demo`: a cluster of real processes on this machine, to see leaders change.
+
+mod ledger;
+pub(crate) mod node;
+mod process;
+mod stage;
+mod tour;
+mod word;
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use clap::Args;
+use incumbent::clock;
+
+use self::process::Recipe;
+use self::stage::Stage;
+use crate::exit::{Code, Failure, Outcome};
+use crate::interrupt;
+use crate::place::Place;
+use crate::span;
+
+/// The leases that the nodes stand for, if the user names none.
+const LEASES: [&str; 3] = ["scheduler", "outbox", "reports"];
+
+/// How the demo shall be.
+#[derive(Args, Debug)]
+pub(crate) struct DemoArguments {
+    /// Play the scripted tour of about 30 s, even on a terminal
+    #[arg(long)]
+    tour: bool,
+    /// How many nodes to start with, from 3 to 20
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=20))]
+    nodes: u8,
+    /// How long others wait for a node before they take over
+    #[arg(long, default_value = "3s", value_parser = span::parse)]
+    ttl: Duration,
+    /// A lease that the nodes stand for; give it several times for several
+    #[arg(long = "lease", value_name = "NAME", default_values = LEASES)]
+    leases: Vec<String>,
+}
+
+/// Shows the live view on a terminal, and the tour elsewhere.
+pub(crate) fn run(place: &Place, arguments: &DemoArguments) -> Outcome {
+    // One thread for all: the kernel ties the life of each node to the thread that started it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(play(place, arguments))
+}
+
+async fn play(place: &Place, arguments: &DemoArguments) -> Outcome {
+    let live = !arguments.tour && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    let mut stage = set(place, arguments).await?;
+    let played = tokio::select! {
+        played = perform(&mut stage, usize::from(arguments.nodes), live) => played,
+        signal = interrupt::received() => {
+            let said = format!("interrupted by {signal}; all nodes were ended");
+            Err(Failure::new(Code::Interrupted, said))
+        }
+    };
+    stage.end().await;
+    played
+}
+
+async fn perform(stage: &mut Stage, nodes: usize, live: bool) -> Outcome {
+    let _ = live;
+    tour::run(stage, nodes).await
+}
+
+/// A store of the demo's own in a temporary directory, unless one was named.
+async fn set(place: &Place, arguments: &DemoArguments) -> Outcome<Stage> {
+    let mut place = place.clone();
+    let scratch = if place.store_chosen {
+        None
+    } else {
+        let scratch = tempfile::Builder::new().prefix("incumbent-demo-").tempdir()?;
+        place.url = format!("sqlite:{}", scratch.path().join("demo.db").display());
+        place.store_chosen = true;
+        Some(scratch)
+    };
+    if !place.cluster_chosen {
+        place.cluster = match scratch {
+            Some(_) => "demo".to_owned(),
+            // A name of its own in a store that others use, so that it can be removed later.
+            None => format!("demo-{}-{}", std::process::id(), clock::wall_ms()),
+        };
+    }
+    let recipe = Recipe { place, ttl: arguments.ttl, leases: arguments.leases.clone() };
+    Stage::open(recipe, scratch).await
+}

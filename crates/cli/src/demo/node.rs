@@ -1,0 +1,188 @@
+//! One node of the demo: a process of its own that stands for some leases and reports what
+//! becomes of it.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use clap::Args;
+use incumbent::{Campaign, Event, Leadership, Loss, MemberState, Node, clock};
+use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::word::Word;
+use crate::exit::{Failure, Outcome};
+use crate::place::Place;
+use crate::span;
+
+/// How often a node asks itself whether it leads.
+const ASK: Duration = Duration::from_millis(20);
+
+/// How many questions go into one report.
+const ASKED_PER_REPORT: u32 = 5;
+
+/// What the demo tells one of its nodes.
+#[derive(Args, Debug)]
+pub(crate) struct NodeArguments {
+    /// Its name.
+    #[arg(long)]
+    name: String,
+    /// Its ttl.
+    #[arg(long, value_parser = span::parse)]
+    ttl: Duration,
+    /// The leases that it stands for.
+    #[arg(long = "lease", required = true)]
+    leases: Vec<String>,
+    /// The process of the demo, without which it won't live.
+    #[arg(long)]
+    parent: i32,
+}
+
+/// Runs the node until it is told to leave.
+pub(crate) fn run(place: &Place, arguments: &NodeArguments) -> Outcome {
+    die_with(arguments.parent)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(serve(place, arguments));
+    if let Err(failure) = &served {
+        say(&Word::Failed { why: failure.message.clone() });
+    }
+    served
+}
+
+/// No node outlives its demo, however that ends. The kernel kills it, even while it is paused;
+/// where the kernel can't, the end of its standard input does.
+fn die_with(parent: i32) -> Outcome {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(std::io::Error::from)?;
+    let now = rustix::process::getppid().map(rustix::process::Pid::as_raw_nonzero);
+    if now.map(std::num::NonZero::get) != Some(parent) {
+        return Err(Failure::usage("demo-node is started by `incumbent demo` and by nobody else"));
+    }
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(|| {
+        let mut nothing = [0; 64];
+        let mut stdin = std::io::stdin();
+        while !matches!(stdin.read(&mut nothing), Ok(0) | Err(_)) {}
+        std::process::exit(0);
+    })?;
+    Ok(())
+}
+
+async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let store = place.open().await?;
+    let mut builder = Node::builder()
+        .cluster(&place.cluster)
+        .name(&arguments.name)
+        .address(format!("pid {}", std::process::id()))
+        .ttl(arguments.ttl);
+    if arguments.ttl < Duration::from_secs(3) {
+        builder = builder.allow_short_ttl();
+    }
+    let node = builder.join(store).await?;
+    let mut notices = node.subscribe();
+    for lease in &arguments.leases {
+        let campaign = node.campaign(lease).map_err(Failure::usage)?;
+        Handle::current().spawn(stand(campaign));
+    }
+    let leaving = async {
+        terminate.recv().await;
+        node.leave().await
+    };
+    tokio::pin!(leaving);
+    loop {
+        tokio::select! {
+            left = &mut leaving => {
+                left.map_err(Failure::wrong)?;
+                say(&Word::Left);
+                return Ok(());
+            }
+            Some(notice) = notices.next() => tell(notice.event),
+        }
+    }
+}
+
+/// Tells about members; what becomes of leases is told by those who hold them.
+fn tell(event: Event) {
+    let joined = |member: String| say(&Word::Joined { member, at: clock::now().as_nanos() });
+    match event {
+        Event::State(state) => {
+            if let Some(member) = state.member {
+                joined(member.as_str().to_owned());
+            }
+        }
+        Event::Joined { member } => joined(member.as_str().to_owned()),
+        Event::Ended { member, why } => {
+            say(&Word::Ended { member: member.as_str().to_owned(), why: reason(why).to_owned() });
+        }
+        Event::Elected { .. }
+        | Event::Lost { .. }
+        | Event::Freed { .. }
+        | Event::MemberJoined(_)
+        | Event::MemberLeft(_)
+        | Event::Left => {}
+    }
+}
+
+async fn stand(mut campaign: Campaign) {
+    while let Ok(leadership) = campaign.elected().await {
+        lead(&leadership).await;
+        // Only now is the lease freed: what was reported before is what was believed.
+        drop(leadership);
+    }
+}
+
+/// Asks all the time whether it leads, as leader-only work would before each of its steps.
+async fn lead(leadership: &Leadership) {
+    let lease = leadership.lease().as_str().to_owned();
+    let term = leadership.term();
+    if !leadership.is_held() {
+        return;
+    }
+    let mut asked = clock::now().as_nanos();
+    say(&Word::Elected { lease: lease.clone(), term, at: asked });
+    let mut questions = 0;
+    loop {
+        let now = clock::now().as_nanos();
+        if !leadership.is_held() {
+            break;
+        }
+        asked = now;
+        if questions % ASKED_PER_REPORT == 0 {
+            let until = leadership.deadline().as_nanos();
+            say(&Word::Held { lease: lease.clone(), term, asked, until });
+        }
+        questions += 1;
+        tokio::select! {
+            _ = leadership.lost() => {}
+            () = tokio::time::sleep(ASK) => {}
+        }
+    }
+    let lost = leadership.lost().await;
+    let expired = matches!(lost.why, Loss::CannotTell | Loss::Closed(MemberState::Expired));
+    let (at, why) = (clock::now().as_nanos(), reason(lost.why).to_owned());
+    say(&Word::Lost { lease, term, asked, at, why, expired });
+}
+
+/// Why, in as few words as fit beside the rest.
+fn reason(why: Loss) -> &'static str {
+    match why {
+        Loss::WorkEnded => "the work ended",
+        Loss::Resigned => "resigned",
+        Loss::Withdrawn => "withdrawn",
+        Loss::Leaving => "leaving",
+        Loss::CannotTell => "no beat got through in time",
+        Loss::Closed(MemberState::Expired) => "others saw it expire",
+        Loss::Closed(MemberState::Evicted) => "evicted",
+        Loss::Closed(MemberState::Alive | MemberState::Left) => "closed",
+        Loss::Vanished => "its record is gone",
+        Loss::Superseded => "the store names another",
+    }
+}
+
+/// One line, at once. If nobody listens any more, this process is about to end.
+fn say(word: &Word) {
+    let Ok(mut line) = serde_json::to_vec(word) else { return };
+    line.push(b'\n');
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
+}

@@ -1,0 +1,265 @@
+//! The cluster of a demo: its processes, what they said, and what can be done to them.
+
+use std::time::Duration;
+
+use incumbent::{Cluster, Moment, clock};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use super::ledger::Ledger;
+use super::process::{Condition, Heard, Line, Process, Recipe};
+use super::word::Word;
+use crate::exit::{Failure, Outcome};
+use crate::sweep;
+
+/// The cluster of a demo.
+pub(crate) struct Stage {
+    /// What all nodes have in common.
+    pub(crate) recipe: Recipe,
+    /// All processes that there ever were; their places never change.
+    pub(crate) processes: Vec<Process>,
+    /// What they said about leading.
+    pub(crate) ledger: Ledger,
+    /// The cluster as an operator sees it.
+    pub(crate) cluster: Cluster,
+    /// When the demo began.
+    pub(crate) began: Moment,
+    store: incumbent::OpenStore,
+    pausing: Option<usize>,
+    lines: UnboundedReceiver<Line>,
+    sender: UnboundedSender<Line>,
+    /// Keeps the store's directory, if it is the demo's own.
+    scratch: Option<TempDir>,
+}
+
+/// Something worth telling.
+#[derive(Clone, Debug)]
+pub(crate) struct News {
+    /// Since the demo began.
+    pub(crate) at: Duration,
+    /// What it is like.
+    pub(crate) tone: Tone,
+    /// In words.
+    pub(crate) text: String,
+}
+
+/// What news are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Somebody leads.
+    Good,
+    /// Somebody leads no more, joins or leaves.
+    Plain,
+    /// Something that should not be.
+    Bad,
+    /// What the demo itself does.
+    Deed,
+}
+
+impl Stage {
+    /// An empty stage.
+    pub(crate) async fn open(recipe: Recipe, scratch: Option<TempDir>) -> Outcome<Self> {
+        let store = recipe.place.open().await?;
+        if !store.capabilities().shared {
+            return Err(Failure::usage(format!(
+                "the nodes of the demo are processes, and the store {} lives in one process \
+                 alone: use a store that they can share, such as --store sqlite:demo.db",
+                recipe.place.shown()
+            )));
+        }
+        let cluster = Cluster::new(store.clone(), &recipe.place.cluster)?;
+        let (sender, lines) = mpsc::unbounded_channel();
+        Ok(Self {
+            recipe,
+            processes: Vec::new(),
+            ledger: Ledger::default(),
+            cluster,
+            began: clock::now(),
+            store,
+            pausing: None,
+            lines,
+            sender,
+            scratch,
+        })
+    }
+
+    /// Starts one more node and gives its place.
+    pub(crate) fn add(&mut self) -> Outcome<usize> {
+        let place = self.processes.len();
+        let name = format!("node-{}", place + 1);
+        self.processes.push(Process::start(&self.recipe, &name, place, self.sender.clone())?);
+        Ok(place)
+    }
+
+    /// The node at a place.
+    pub(crate) fn process(&self, place: usize) -> Outcome<&Process> {
+        self.processes.get(place).ok_or_else(|| Failure::internal(format!("no process {place}")))
+    }
+
+    /// The name of the node at a place.
+    pub(crate) fn name(&self, place: usize) -> String {
+        self.processes.get(place).map_or_else(String::new, |process| process.name.clone())
+    }
+
+    /// Who leads a lease, as far as its node has said: its place and its term.
+    pub(crate) fn leader(&self, lease: &str) -> Option<(usize, u64)> {
+        self.ledger.current(lease).map(|(term, stint)| (stint.node, term))
+    }
+
+    /// The leases that a node leads, with their terms.
+    pub(crate) fn led_by(&self, place: usize) -> Vec<(String, u64)> {
+        let led = |lease: &String| {
+            let (leader, term) = self.leader(lease)?;
+            (leader == place).then(|| (lease.clone(), term))
+        };
+        self.recipe.leases.iter().filter_map(led).collect()
+    }
+
+    /// A running node other than this, the next in line.
+    pub(crate) fn other(&self, than: usize) -> Option<usize> {
+        let running = |place: &usize| {
+            let process = self.processes.get(*place);
+            *place != than && process.is_some_and(|it| it.condition == Condition::Running)
+        };
+        let count = self.processes.len();
+        (than + 1..count).chain(0..than).find(running)
+    }
+
+    /// Kills a node without a warning.
+    pub(crate) fn kill(&mut self, place: usize) -> Outcome {
+        self.process(place)?.signal(Signal::KILL)?;
+        self.set(place, Condition::Killed);
+        Ok(())
+    }
+
+    /// Stops a leader where it stands, right after one of its beats: SQLite has one writer at a
+    /// time, and a process that is stopped in the middle of a commit would hold up the others
+    /// for as long as it is stopped.
+    pub(crate) fn pause(&mut self, place: usize) {
+        self.pausing = Some(place);
+    }
+
+    /// Lets a paused node go on.
+    pub(crate) fn resume(&mut self, place: usize) -> Outcome {
+        self.process(place)?.signal(Signal::CONT)?;
+        self.set(place, Condition::Running);
+        Ok(())
+    }
+
+    /// Asks a node to leave in order, as a service manager would.
+    pub(crate) fn drain(&mut self, place: usize) -> Outcome {
+        self.process(place)?.signal(Signal::TERM)?;
+        self.set(place, Condition::Draining);
+        Ok(())
+    }
+
+    /// Waits for what is worth telling next. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> News {
+        loop {
+            // The stage has a sender of its own, so this never ends.
+            let Some((place, heard)) = self.lines.recv().await else {
+                return std::future::pending().await;
+            };
+            let news = match heard {
+                Heard::Word(word) => self.take_in(place, &word),
+                Heard::End => self.ended(place).await,
+            };
+            if let Some((tone, text)) = news {
+                return News { at: clock::now().since(self.began), tone, text };
+            }
+        }
+    }
+
+    /// All that can't be if at most one node leads at any instant.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.ledger.faults(|place| self.name(place))
+    }
+
+    /// Ends all processes and removes what the demo wrote.
+    pub(crate) async fn end(mut self) {
+        for process in &mut self.processes {
+            process.end().await;
+        }
+        if self.scratch.is_none() && !self.recipe.place.cluster_chosen {
+            // What can't be removed harms nobody: the cluster's name is never used again.
+            let _ = sweep::sweep(&self.store, &self.recipe.place.cluster).await;
+        }
+    }
+
+    fn set(&mut self, place: usize, condition: Condition) {
+        if let Some(process) = self.processes.get_mut(place) {
+            process.condition = condition;
+        }
+    }
+
+    fn take_in(&mut self, place: usize, word: &Word) -> Option<(Tone, String)> {
+        let name = self.name(place);
+        let paused = self.pause_if_beaten(place, word);
+        self.ledger.note(place, &name, word);
+        match word {
+            Word::Joined { member, .. } => {
+                let process = self.processes.get_mut(place)?;
+                process.member = Some(member.clone());
+                if process.condition == Condition::Starting {
+                    process.condition = Condition::Running;
+                }
+                let short = member.get(..8).unwrap_or(member);
+                let pid = process.pid;
+                Some((Tone::Plain, format!("{name} joined as member {short} (pid {pid})")))
+            }
+            Word::Elected { lease, term, .. } => {
+                Some((Tone::Good, format!("{name} leads {lease} in term {term}")))
+            }
+            Word::Held { .. } => {
+                paused.map(|pid| (Tone::Deed, format!("kill -STOP {pid} ({name})")))
+            }
+            Word::Left => None,
+            Word::Lost { lease, term, why, .. } => {
+                Some((Tone::Plain, format!("{name} leads {lease} no more (term {term}): {why}")))
+            }
+            Word::Ended { why, .. } => {
+                Some((Tone::Plain, format!("{name} is no member any more: {why}")))
+            }
+            Word::Failed { why } => Some((Tone::Bad, format!("{name} can't go on: {why}"))),
+        }
+    }
+
+    /// Pauses the node if it is to be paused and has just beaten; gives its process id.
+    fn pause_if_beaten(&mut self, place: usize, word: &Word) -> Option<u32> {
+        let Word::Held { lease, term, until, .. } = word else { return None };
+        let known = self.ledger.term(lease, *term)?.until;
+        if self.pausing != Some(place) || known >= *until {
+            return None;
+        }
+        self.pausing = None;
+        let process = self.process(place).ok()?;
+        let pid = process.pid;
+        process.signal(Signal::STOP).ok()?;
+        self.set(place, Condition::Paused);
+        Some(pid)
+    }
+
+    async fn ended(&mut self, place: usize) -> Option<(Tone, String)> {
+        let process = self.processes.get_mut(place)?;
+        let in_order = process.reap().await;
+        let (name, pid) = (process.name.clone(), process.pid);
+        self.ledger.dead(place);
+        match self.process(place).ok()?.condition {
+            Condition::Killed => Some((Tone::Plain, format!("{name} is dead (pid {pid})"))),
+            Condition::Draining if in_order => {
+                self.set(place, Condition::Left);
+                Some((Tone::Plain, format!("{name} has left (pid {pid} ended)")))
+            }
+            Condition::Starting
+            | Condition::Running
+            | Condition::Paused
+            | Condition::Draining
+            | Condition::Left
+            | Condition::Failed => {
+                self.set(place, Condition::Failed);
+                Some((Tone::Bad, format!("{name} (pid {pid}) ended by itself")))
+            }
+        }
+    }
+}

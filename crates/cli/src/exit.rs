@@ -1,0 +1,147 @@
+//! How commands end: one table of exit codes, and errors that know theirs.
+
+use std::fmt;
+
+use incumbent::store::ErrorKind;
+use incumbent::{ClusterError, JoinError, NameError, OpenError};
+
+/// The exit codes as `--help` and `docs/cli.md` show them.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+   0  it is done
+   1  nobody leads, no such member, or something was wrong
+  64  the command line or a value in it is not understood
+  69  the store can't be reached or refuses
+  70  a bug in incumbent
+  75  not in time: nothing changed yet, try again
+ 130  interrupted";
+
+/// What a command ends with, unless it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Nobody leads, no such member, or something was wrong.
+    Wrong,
+    /// The command line or a value in it is not understood.
+    Usage,
+    /// The store can't be reached or refuses.
+    Unreachable,
+    /// A bug in incumbent.
+    Internal,
+    /// Not in time.
+    Late,
+    /// By a signal.
+    Interrupted,
+}
+
+impl Code {
+    /// The number that the shell sees.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Wrong => 1,
+            Self::Usage => 64,
+            Self::Unreachable => 69,
+            Self::Internal => 70,
+            Self::Late => 75,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command failed, and with which code it ends.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The code.
+    pub(crate) code: Code,
+    /// The cause, the value that caused it and the next step; empty if all was said already.
+    pub(crate) message: String,
+}
+
+/// What a command comes to.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// A failure of this code with this message.
+    pub(crate) fn new(code: Code, message: impl fmt::Display) -> Self {
+        Self { code, message: message.to_string() }
+    }
+
+    /// Nobody leads, no such member, or something was wrong.
+    pub(crate) fn wrong(message: impl fmt::Display) -> Self {
+        Self::new(Code::Wrong, message)
+    }
+
+    /// The command line or a value in it is not understood.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    /// A bug, or a system without what every system has.
+    pub(crate) fn internal(message: impl fmt::Display) -> Self {
+        Self::new(Code::Internal, message)
+    }
+
+    /// Not in time.
+    pub(crate) fn late(message: impl fmt::Display) -> Self {
+        Self::new(Code::Late, message)
+    }
+
+    /// The command has said already what was wrong.
+    pub(crate) fn said() -> Self {
+        Self::new(Code::Wrong, "")
+    }
+}
+
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let code = match &error {
+            OpenError::UnknownScheme { .. } | OpenError::NotBuilt { .. } => Code::Usage,
+            OpenError::Store { .. } => Code::Unreachable,
+            OpenError::Thread(_) => Code::Internal,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<ClusterError> for Failure {
+    fn from(error: ClusterError) -> Self {
+        let code = match &error {
+            ClusterError::Name(_) | ClusterError::Ambiguous { .. } => Code::Usage,
+            ClusterError::Store(store) => match store.kind {
+                ErrorKind::Unavailable | ErrorKind::Unknown | ErrorKind::Rejected => {
+                    Code::Unreachable
+                }
+            },
+            ClusterError::Unreadable(_)
+            | ClusterError::NobodyLeads { .. }
+            | ClusterError::NoSuchMember { .. } => Code::Wrong,
+            ClusterError::Contended { .. } => Code::Late,
+            ClusterError::Thread(_) => Code::Internal,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<JoinError> for Failure {
+    fn from(error: JoinError) -> Self {
+        let code = match &error {
+            JoinError::Name(_) | JoinError::Timing(_) | JoinError::Environment(_) => Code::Usage,
+            JoinError::Open(_) | JoinError::Rejected(_) | JoinError::TimedOut { .. } => {
+                Code::Unreachable
+            }
+            JoinError::Thread(_) => Code::Internal,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::internal(error)
+    }
+}
