@@ -86,12 +86,14 @@ async fn a_store_that_is_away_fails_the_join_in_time_and_says_why() {
 #[tokio::test]
 async fn a_store_that_panics_is_a_store_that_failed() {
     let store = Panicky::default();
-    let node = join(&OpenStore::from(store.clone()), "a").await;
+    // Printing a backtrace may take a good part of a second, on the very thread that beats.
+    let builder = common::builder("a").ttl(Duration::from_secs(5));
+    let node = soon(builder.join(store.clone())).await.unwrap();
     let mut campaign = node.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
     store.panics.store(1, Ordering::SeqCst);
     until("it panicked", || store.panics.load(Ordering::SeqCst) == 0).await;
-    pause(600).await;
+    pause(5000).await;
     assert!(leadership.is_held());
 }
 
