@@ -1,6 +1,7 @@
 //! `incumbent demo`: a cluster of real processes on this machine, to see leaders change.
 
 mod ledger;
+mod live;
 pub(crate) mod node;
 mod process;
 mod stage;
@@ -62,8 +63,7 @@ async fn play(place: &Place, arguments: &DemoArguments) -> Outcome {
 }
 
 async fn perform(stage: &mut Stage, nodes: usize, live: bool) -> Outcome {
-    let _ = live;
-    tour::run(stage, nodes).await
+    if live { live::run(stage, nodes).await } else { tour::run(stage, nodes).await }
 }
 
 /// A store of the demo's own in a temporary directory, unless one was named.

@@ -1,5 +1,6 @@
 //! The cluster of a demo: its processes, what they said, and what can be done to them.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent::{Cluster, Moment, clock};
@@ -27,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) began: Moment,
     store: incumbent::OpenStore,
     pausing: Option<usize>,
+    /// Processes that have said their last word and are not reaped yet.
+    ending: VecDeque<usize>,
     lines: UnboundedReceiver<Line>,
     sender: UnboundedSender<Line>,
     /// Keeps the store's directory, if it is the demo's own.
@@ -78,6 +81,7 @@ impl Stage {
             began: clock::now(),
             store,
             pausing: None,
+            ending: VecDeque::new(),
             lines,
             sender,
             scratch,
@@ -154,21 +158,33 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits for what is worth telling next. Cancel-safe.
+    /// Waits for what is worth telling next. Cancel-safe: nothing is forgotten on the way.
     pub(crate) async fn next(&mut self) -> News {
         loop {
-            // The stage has a sender of its own, so this never ends.
-            let Some((place, heard)) = self.lines.recv().await else {
-                return std::future::pending().await;
-            };
-            let news = match heard {
-                Heard::Word(word) => self.take_in(place, &word),
-                Heard::End => self.ended(place).await,
+            let news = if let Some(place) = self.ending.front().copied() {
+                let news = self.ended(place).await;
+                self.ending.pop_front();
+                news
+            } else {
+                match self.lines.recv().await {
+                    Some((place, Heard::Word(word))) => self.take_in(place, &word),
+                    Some((place, Heard::End)) => {
+                        self.ending.push_back(place);
+                        None
+                    }
+                    // The stage has a sender of its own, so this never comes.
+                    None => std::future::pending().await,
+                }
             };
             if let Some((tone, text)) = news {
-                return News { at: clock::now().since(self.began), tone, text };
+                return self.news(tone, text);
             }
         }
+    }
+
+    /// Something that is told now.
+    pub(crate) fn news(&self, tone: Tone, text: String) -> News {
+        News { at: clock::now().since(self.began), tone, text }
     }
 
     /// All that can't be if at most one node leads at any instant.
