@@ -1,0 +1,143 @@
+//! The store itself: three lanes to the database, and a listener.
+
+use std::fmt;
+use std::sync::Arc;
+
+use incumbent_core::store::{
+    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+};
+use tokio::runtime::Handle;
+
+use crate::exchange::Job;
+use crate::facts::Facts;
+use crate::hints::Hints;
+use crate::lane::LaneSender;
+use crate::names::stored_cluster;
+use crate::opener::{Opener, Role};
+use crate::options::PostgresOptions;
+
+/// Records in a PostgreSQL database. Clones share their connections, which close with the last.
+#[derive(Clone)]
+pub struct PostgresStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Arc<PostgresOptions>,
+    facts: Facts,
+    beat: LaneSender,
+    change: LaneSender,
+    watch: LaneSender,
+    hints: Hints,
+}
+
+impl PostgresStore {
+    /// Connects to the database that a URL names; see [`PostgresOptions::parse`]. Makes the tables
+    /// where they are missing and it is allowed to.
+    ///
+    /// To be called on the tokio runtime on which the store shall live, with its timers and I/O
+    /// enabled: all its connections run there, whoever uses the store.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if something has to be set right first: the URL, the password, the role's rights,
+    /// the tables; the message says what, with the SQL to run. Unavailable if the server can't be
+    /// reached now or is a standby.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::connect_with(PostgresOptions::parse(url)?).await
+    }
+
+    /// The same with options made otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`PostgresStore::connect`].
+    pub async fn connect_with(options: PostgresOptions) -> Result<Self, StoreError> {
+        let handle = Handle::try_current().map_err(|error| {
+            StoreError::rejected(format!("the PostgreSQL store needs a tokio runtime: {error}"))
+        })?;
+        let opener = Opener { options: Arc::new(options), handle };
+        let first = opener.open(&Role::Lane(Lane::Beat)).await?;
+        let facts = first.facts.clone();
+        let inner = Inner {
+            facts,
+            beat: LaneSender::new(Lane::Beat, &opener, Some(first)),
+            change: LaneSender::new(Lane::Change, &opener, None),
+            watch: LaneSender::new(Lane::Watch, &opener, None),
+            hints: Hints::new(&opener),
+            options: opener.options,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The SQL that makes the tables and views, for those who let no application do that.
+    #[must_use]
+    pub fn schema_sql(options: &PostgresOptions) -> String {
+        options.schema_sql()
+    }
+
+    /// The SQL that asserts a term inside an application's own transaction: `$1` is the cluster,
+    /// `$2` the lease's key ([`incumbent_core::keys::lease`]), `$3` the term as `bigint`.
+    ///
+    /// Run it in the transaction that does leader-only work, and roll back if it returns no row.
+    /// It locks the lease's row `FOR SHARE`, so a take-over waits until the transaction ends, and
+    /// a transaction begun after a take-over gets no row: a stale leader can't commit. Nothing
+    /// weaker holds: `FOR KEY SHARE`, a plain `SELECT` even when `SERIALIZABLE`, or ignoring that
+    /// no row came, each lets a stale leader commit.
+    ///
+    /// The role needs `SELECT`, and `UPDATE` on one column at least, as every locking read does.
+    #[must_use]
+    pub fn fence_sql(&self) -> String {
+        self.inner.options.fence_sql()
+    }
+
+    /// What the server said about itself when the store was opened.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.inner.facts
+    }
+}
+
+impl Store for PostgresStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            kind: "postgres",
+            push: !self.inner.facts.pooled,
+            clock: true,
+            max_operations: 10_000,
+            max_value: 16 * 1024 * 1024,
+            durable: self.inner.facts.fsync,
+            shared: true,
+        }
+    }
+
+    fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
+        let Inner { beat, change, watch, options, .. } = &*self.inner;
+        let sender = match lane {
+            Lane::Beat => beat,
+            Lane::Change => change,
+            Lane::Watch => watch,
+        };
+        Box::pin(async move {
+            let channel = options.names.channel(cluster);
+            let job = Job { cluster: stored_cluster(cluster)?, channel, exchange };
+            sender.exchange(job).await
+        })
+    }
+
+    fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
+        if self.inner.facts.pooled {
+            return None;
+        }
+        Some(self.inner.hints.subscribe(self.inner.options.names.channel(cluster), wake))
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("options", &self.inner.options)
+            .field("facts", &self.inner.facts)
+            .finish_non_exhaustive()
+    }
+}
