@@ -140,7 +140,9 @@ impl Leader {
 
     fn reads(&self) -> Vec<Read> {
         let key = |key, version: &Option<Version>| Read::Key { key, unless: version.clone() };
+        // Intents are few, and deleted a while after they were obeyed.
         let mut reads = vec![
+            Read::Prefix(keys::intents()),
             Read::Prefix(keys::members()),
             key(keys::view(), &self.view.version),
             key(keys::board(), &self.board.version),
@@ -151,7 +153,6 @@ impl Leader {
         };
         if self.members.is_empty() || self.members.iter().any(missing) {
             reads.push(Read::Prefix(keys::profiles()));
-            reads.push(Read::Prefix(keys::intents()));
         }
         reads
     }
@@ -176,15 +177,15 @@ impl Leader {
         };
         let mut reads = reply.reads.iter();
         if let Some(Found::Records(records)) = reads.next() {
+            self.see_intents(now, records);
+        }
+        if let Some(Found::Records(records)) = reads.next() {
             self.see_members(now, records);
         }
         see(&mut self.view, reads.next());
         see(&mut self.board, reads.next());
         if let Some(Found::Records(records)) = reads.next() {
             self.see_profiles(records);
-        }
-        if let Some(Found::Records(records)) = reads.next() {
-            self.see_intents(now, records);
         }
         self.stage = Stage::Listed;
     }
@@ -217,6 +218,7 @@ impl Leader {
     }
 
     fn see_intents(&mut self, now: Moment, records: &[Record]) {
+        self.finished.retain(|key, _| records.iter().any(|stored| stored.key == *key));
         for stored in records {
             if let Ok(intent) = Intent::read(stored)
                 && intent.state != IntentState::Open

@@ -221,7 +221,7 @@ enum Purpose {
     Touch(LeaseName, LeaseRecord),
     Close(MemberRecord),
     Confirm(LeaseName, u64),
-    Index { view: bool, intents: bool },
+    Index(reads::Followed),
     Obeyed,
     LeaderList,
     LeaderWrite,

@@ -26,6 +26,14 @@ pub(super) struct Index {
     failures: u32,
 }
 
+/// What a read follows up: the revisions as they were when it was sent. What the board says
+/// when the reply arrives may be newer than what the reply holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Followed {
+    view: Option<u64>,
+    intents: Option<u64>,
+}
+
 impl Index {
     /// The read that goes with every beat.
     pub(super) fn board_read(&self) -> Read {
@@ -50,25 +58,26 @@ impl Node {
             return;
         }
         self.index.retry_at = None;
-        let busy = |purpose: &Purpose| matches!(purpose, Purpose::Index { .. });
+        let busy = |purpose: &Purpose| matches!(purpose, Purpose::Index(_));
         if !self.trusted(now) || self.pending.values().any(|pending| busy(&pending.purpose)) {
             return;
         }
         let index = &mut self.index;
-        let view = self.config.membership && index.views > index.views_read;
-        let intents = index.intents > index.intents_read;
+        let moved = |to: u64, read: u64| (to > read).then_some(to);
+        let view = moved(index.views, index.views_read).filter(|_| self.config.membership);
+        let intents = moved(index.intents, index.intents_read);
         let board = std::mem::take(&mut index.want_board);
-        if !(view || intents || board) {
+        if view.is_none() && intents.is_none() && !board {
             return;
         }
         let mut reads = vec![index.board_read()];
-        if view {
+        if view.is_some() {
             reads.push(Read::Key { key: keys::view(), unless: index.view.clone() });
         }
-        if intents {
+        if intents.is_some() {
             reads.push(Read::Prefix(keys::intents()));
         }
-        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index { view, intents });
+        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index(Followed { view, intents }));
     }
 
     pub(super) fn observe_board(&mut self, found: Option<&Found>) {
@@ -92,8 +101,7 @@ impl Node {
     pub(super) fn indexed(
         &mut self,
         now: Moment,
-        view: bool,
-        intents: bool,
+        followed: Followed,
         answer: Result<&Reply, ErrorKind>,
     ) {
         let Ok(reply) = answer else {
@@ -104,17 +112,16 @@ impl Node {
             return;
         };
         self.index.failures = 0;
-        let revisions = (self.index.views, self.index.intents);
         let mut reads = reply.reads.iter();
         self.observe_board(reads.next());
-        if view {
-            self.index.views_read = revisions.0;
+        if let Some(revision) = followed.view {
+            self.index.views_read = revision;
             if let Some(Found::Record(stored)) = reads.next() {
                 self.observe_view(stored);
             }
         }
-        if intents {
-            self.index.intents_read = revisions.1;
+        if let Some(revision) = followed.intents {
+            self.index.intents_read = revision;
             if let Some(Found::Records(records)) = reads.next() {
                 for stored in records {
                     self.obey(now, stored);

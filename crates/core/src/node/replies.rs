@@ -51,7 +51,7 @@ impl Node {
             Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
             Purpose::Close(record) => self.closed(now, record, first_write(answer)),
             Purpose::Obeyed => {}
-            Purpose::Index { view, intents } => self.indexed(now, view, intents, answer),
+            Purpose::Index(followed) => self.indexed(now, followed, answer),
             Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
             // The rest was sent by one incarnation and concerns no other.
             _ if !current => {}
