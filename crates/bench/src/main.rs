@@ -1,0 +1,78 @@
+//! What incumbent costs. Everything is a ratio of things measured in one run, because absolute
+//! times say more about the machine. Goals stand beside results; nothing passes or fails here.
+
+mod allocations;
+mod beat;
+mod counting;
+mod hand_over;
+mod player;
+mod question;
+mod report;
+mod spread;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::report::Report;
+
+/// Measures what incumbent costs.
+#[derive(Debug, Parser)]
+#[command(name = "incumbent-bench", version)]
+struct Arguments {
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Measure only this; may be given several times.
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// How many hand-overs to measure.
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    hand_overs: usize,
+    /// How many beats to measure for each number of leases.
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    beats: usize,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The question "do I lead?" against a bare clock read.
+    Question,
+    /// One beat with 1, 100 and 10,000 leases.
+    Beat,
+    /// A clean hand-over between two processes against a bare commit.
+    HandOver,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The other process of a hand-over; started by the benchmark itself.
+    #[command(hide = true)]
+    Player {
+        /// The store.
+        url: String,
+        /// The node's name.
+        node: String,
+    },
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    if let Some(Command::Player { url, node }) = arguments.command {
+        return player::play(&url, &node);
+    }
+    let wanted = |part: Part| arguments.only.is_empty() || arguments.only.contains(&part);
+    let mut report = Report::default();
+    if wanted(Part::Question) {
+        question::measure(&mut report)?;
+    }
+    if wanted(Part::Beat) {
+        beat::measure(arguments.beats, &mut report)?;
+    }
+    if wanted(Part::HandOver) {
+        hand_over::measure(arguments.hand_overs, &mut report)?;
+    }
+    report.print(arguments.json);
+    Ok(())
+}
