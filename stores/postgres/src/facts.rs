@@ -16,6 +16,8 @@ pub struct Facts {
     pub synchronous_commit: String,
     /// Which standbys a commit waits for, if any.
     pub synchronous_standby_names: String,
+    /// How many standbys are attached.
+    pub standbys: i64,
 }
 
 impl Facts {
@@ -38,11 +40,13 @@ impl Facts {
             );
         }
         if self.synchronous_standby_names.is_empty() {
-            warnings.push(
-                "No standby is synchronous: if one is promoted, the last acknowledged writes may \
-                 be gone, terms included. Set synchronous_standby_names if there are standbys."
-                    .to_owned(),
-            );
+            if self.standbys > 0 {
+                warnings.push(
+                    "No standby is synchronous: if one is promoted, the last acknowledged writes \
+                     may be gone, terms included. Set synchronous_standby_names."
+                        .to_owned(),
+                );
+            }
         } else if self.synchronous_commit == "local" {
             warnings.push(
                 "synchronous_commit is local, so commits don't wait for the synchronous standbys: \

@@ -121,8 +121,9 @@ impl Inner {
         loop {
             let doubtful = match self.current() {
                 Current::Session(session) => match session.health() {
+                    Health::Sound => return Ok(session),
                     Health::Doubtful(_) => session,
-                    Health::Sound | Health::Lost => return Ok(session),
+                    Health::Lost => continue,
                 },
                 Current::Opening(mut opening) => {
                     let opened = opening.wait_for(Option::is_some).await;

@@ -139,7 +139,8 @@ const PROBE: &str = "SELECT pg_is_in_recovery(), current_setting('server_version
      has_table_privilege(to_regclass($2)::oid, 'SELECT') \
      AND has_table_privilege(to_regclass($2)::oid, 'INSERT') \
      AND has_table_privilege(to_regclass($2)::oid, 'UPDATE') \
-     AND has_table_privilege(to_regclass($2)::oid, 'DELETE')";
+     AND has_table_privilege(to_regclass($2)::oid, 'DELETE'), \
+     (SELECT count(*) FROM pg_stat_replication)";
 
 async fn probe(
     client: &Client,
@@ -160,6 +161,7 @@ async fn probe(
             fsync: row.try_get::<_, &str>(3)? == "on",
             synchronous_commit: row.try_get(4)?,
             synchronous_standby_names: row.try_get(5)?,
+            standbys: row.try_get(11)?,
         };
         let present = Present {
             schema: row.try_get(7)?,

@@ -1,0 +1,94 @@
+//! What an exchange costs, counted on the way to the server.
+
+mod common;
+
+use common::proxy::{Proxy, Traffic, quiet};
+use common::{Server, applied, beat, block_on, change, connect, create, fresh, read, send};
+use incumbent_core::store::{Key, Lane, Read, Write};
+
+fn between(before: Traffic, after: Traffic) -> Traffic {
+    Traffic {
+        trips: after.trips - before.trips,
+        bytes_up: after.bytes_up - before.bytes_up,
+        bytes_down: after.bytes_down - before.bytes_down,
+        connections: after.connections - before.connections,
+    }
+}
+
+#[test]
+fn a_beat_is_one_round_trip_from_the_first_on() {
+    let server = Server::start(&["fsync=off"]);
+    block_on(async {
+        let proxy = Proxy::to(server.port()).await;
+        let store = connect(&proxy.url(&fresh())).await;
+        let reads = || vec![read("roster/m"), read("board")];
+        let before = quiet(&proxy).await;
+        let reply = send(&store, Lane::Beat, vec![create("member/m", 0)], reads()).await;
+        assert_eq!(reply.expect("a beat").writes, [applied(0)]);
+        // What is prepared behind the scenes comes after the answer and delays nobody.
+        let first = between(before, quiet(&proxy).await);
+        assert!(first.trips <= 2, "{first:?}");
+        for attempt in 1..=3 {
+            let beats = vec![beat("member/m", attempt - 1, attempt)];
+            send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
+            quiet(&proxy).await;
+        }
+        let before = quiet(&proxy).await;
+        for attempt in 4..104 {
+            let beats = vec![beat("member/m", attempt - 1, attempt)];
+            let reply = send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
+            assert_eq!(reply.writes, [applied(attempt)]);
+        }
+        let cost = between(before, quiet(&proxy).await);
+        println!("100 beats with two reads: {cost:?}");
+        assert_eq!(cost.trips, 100);
+        assert_eq!(cost.connections, 0);
+        assert!(cost.bytes_up < 100 * 500, "{cost:?}");
+    });
+}
+
+#[test]
+fn every_shape_of_exchange_is_one_round_trip() {
+    let server = Server::start(&["fsync=off"]);
+    block_on(async {
+        let proxy = Proxy::to(server.port()).await;
+        let store = connect(&proxy.url(&fresh())).await;
+        let batch = |round: u64| -> Vec<Write> {
+            (0..500)
+                .map(|number| match round.checked_sub(1) {
+                    None => create(&format!("lease/{number:03}"), number),
+                    Some(before) => {
+                        let (from, to) = (before * 1000 + number, round * 1000 + number);
+                        change(&format!("lease/{number:03}"), from, to)
+                    }
+                })
+                .collect()
+        };
+        send(&store, Lane::Change, batch(0), vec![]).await.expect("creations");
+        send(&store, Lane::Watch, vec![], vec![read("x")]).await.expect("a read");
+        for round in 1..=3 {
+            let before = quiet(&proxy).await;
+            let reply = send(&store, Lane::Change, batch(round), vec![read("view")]).await;
+            let reply = reply.expect("an exchange");
+            assert!(
+                reply
+                    .writes
+                    .iter()
+                    .zip(0..)
+                    .all(|(outcome, number)| { *outcome == applied(round * 1000 + number) })
+            );
+            let cost = between(before, proxy.traffic());
+            assert_eq!(cost.connections, 0);
+            // A large batch may be carried in several pieces; the server speaks once it is whole.
+            // In the first round statements are prepared after their answers.
+            let most = if round == 1 { 2 } else { 1 };
+            assert!(cost.trips <= most, "{cost:?}");
+            quiet(&proxy).await;
+            let before = quiet(&proxy).await;
+            let reads = vec![Read::Prefix(Key::new("lease/")), read("board")];
+            send(&store, Lane::Watch, vec![], reads).await.expect("reads");
+            let cost = between(before, proxy.traffic());
+            assert!(cost.trips <= most, "{cost:?}");
+        }
+    });
+}
