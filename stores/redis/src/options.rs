@@ -1,0 +1,183 @@
+//! What can be chosen about the store.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use incumbent_core::store::StoreError;
+
+use crate::keys;
+use crate::password::Password;
+
+/// Which server, and how it is used. Never shows its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisOptions {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) tls: Option<TlsOptions>,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Password,
+    pub(crate) database: i64,
+    pub(crate) prefix: String,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) wait: u32,
+    pub(crate) eviction: Eviction,
+    pub(crate) hints: bool,
+}
+
+/// What to do about a server that may evict records to save memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Eviction {
+    /// Such a server is refused when the store is opened.
+    Refuse,
+    /// It is used all the same: leases and their terms may vanish at any time.
+    Allow,
+}
+
+/// How the connection is encrypted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TlsOptions {
+    /// The authorities to trust; those of the machine by default.
+    pub(crate) authorities: Option<PathBuf>,
+    pub(crate) certificate: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+}
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+impl RedisOptions {
+    /// A server without TLS and without a password, with the defaults for all else.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            tls: None,
+            username: None,
+            password: Password::None,
+            database: 0,
+            prefix: "incumbent".to_owned(),
+            connect_timeout: Duration::from_secs(2),
+            timeout: Duration::from_secs(5),
+            wait: 0,
+            eviction: Eviction::Refuse,
+            hints: true,
+        }
+    }
+
+    /// The options in a URL: `redis://user:password@host:port/database?option=value`, or
+    /// `rediss://` for TLS. All but the host may be left out.
+    ///
+    /// | option | meaning |
+    /// | --- | --- |
+    /// | `prefix` | what all keys start with: `incumbent` |
+    /// | `passwordfile` | a file with the password, read again for each connection |
+    /// | `cafile` | the authorities to trust, for `rediss:`; those of the machine by default |
+    /// | `certfile`, `keyfile` | the client's certificate and key, for `rediss:` |
+    /// | `connect_timeout`, `timeout` | milliseconds for a connection (2000) and an answer (5000) |
+    /// | `wait` | how many replicas must have a write before it counts: 0 |
+    /// | `eviction` | `refuse` or `allow` a server that may evict records |
+    /// | `hints` | `push`, or `off` where pub/sub isn't allowed |
+    ///
+    /// Without a password there, `REDISCLI_AUTH` is taken, as `redis-cli` does.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if something in the URL isn't understood; the message names it, and never the
+    /// password.
+    pub fn parse(url: &str) -> Result<Self, StoreError> {
+        crate::url::parse(url, &|name| std::env::var(name).ok())
+    }
+
+    /// Logs in with this name and password.
+    #[must_use]
+    pub fn login(mut self, username: Option<&str>, password: impl Into<String>) -> Self {
+        self.username = username.map(str::to_owned);
+        self.password = Password::Given(password.into());
+        self
+    }
+
+    /// The number of the database: 0 by default.
+    #[must_use]
+    pub fn database(mut self, database: u32) -> Self {
+        self.database = database.into();
+        self
+    }
+
+    /// What the names of all keys start with: `incumbent` by default.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// How long it may take to connect and log in: 2 s by default, 60 s at most.
+    #[must_use]
+    pub fn connect_timeout(mut self, span: Duration) -> Self {
+        self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
+        self
+    }
+
+    /// How long an answer may take before its outcome is called unknown: 5 s by default, 60 s at
+    /// most. Nodes wait for no more than a third of their ttl anyway.
+    #[must_use]
+    pub fn timeout(mut self, span: Duration) -> Self {
+        self.timeout = span.clamp(Duration::from_millis(1), LONGEST);
+        self
+    }
+
+    /// How many replicas must have a write before it counts: 0 by default. With fewer in time the
+    /// outcome is unknown. Each write then takes a round trip to the slowest of them longer.
+    #[must_use]
+    pub fn wait(mut self, replicas: u32) -> Self {
+        self.wait = replicas;
+        self
+    }
+
+    /// What to do about a server that may evict records: [`Eviction::Refuse`] by default.
+    #[must_use]
+    pub fn eviction(mut self, eviction: Eviction) -> Self {
+        self.eviction = eviction;
+        self
+    }
+
+    /// Whether changes are told by pub/sub, as they are by default.
+    #[must_use]
+    pub fn hints(mut self, hints: bool) -> Self {
+        self.hints = hints;
+        self
+    }
+
+    /// The command that makes a user with the least rights that the store needs.
+    #[must_use]
+    pub fn acl(&self) -> String {
+        let user = self.username.as_deref().unwrap_or("incumbent");
+        let prefix = &self.prefix;
+        let wait = if self.wait > 0 { " +wait" } else { "" };
+        let select = if self.database > 0 { " +select" } else { "" };
+        let hints = if self.hints { " +publish +subscribe +unsubscribe" } else { "" };
+        format!(
+            "ACL SETUSER {user} on '>PASSWORD' '~{{{prefix}:*' '&{{{prefix}:*' +evalsha +eval \
+             +hget +hmget +hset +hdel +hexists +zadd +zrem +zrangebylex +time +ping \
+             +config|get +client|setname{hints}{select}{wait}"
+        )
+    }
+
+    /// The same options, or why they can't be used.
+    pub(crate) fn checked(self) -> Result<Self, StoreError> {
+        keys::check_prefix(&self.prefix)?;
+        if self.host.is_empty() {
+            return Err(StoreError::rejected("no Redis host was named: write redis://host:6379"));
+        }
+        Ok(self)
+    }
+
+    /// The server as messages name it.
+    pub(crate) fn server(&self) -> String {
+        let Self { host, port, database, .. } = self;
+        if host.contains(':') {
+            format!("Redis [{host}]:{port}/{database}")
+        } else {
+            format!("Redis {host}:{port}/{database}")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The conformance kit, tried on a real server: plain, over a path that fails, and with
+//! connections that break.
+
+mod common;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use common::{Place, Server, operator};
+use incumbent_redis::RedisStore;
+use incumbent_testkit::{Conformance, Faults, Opener, Opening, Report};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_conforms() {
+    let place = Place::new();
+    passed(Conformance::new(opener(place.url()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_conforms_over_a_path_that_fails() {
+    let place = Place::new();
+    passed(Conformance::new(opener(place.url())).faults(Faults::mixed(7))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_conforms_in_another_database_and_with_every_write_on_disk() {
+    let server = Server::durable();
+    passed(Conformance::new(opener(format!("{}/3?prefix=a:b/c.d-e_f", server.url())))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_conforms_while_its_connections_are_killed() {
+    // F3, F20: the server ends connections whenever it likes.
+    let server = Server::start(&[]);
+    let opener = Killed { url: server.url() };
+    let report = passed(Conformance::new(opener).only(["errors-tell-the-truth"]).rounds(100)).await;
+    assert!(report.rows.iter().all(|row| row.errors > 5), "{report}");
+}
+
+fn opener(url: String) -> impl Opener {
+    move || {
+        let url = url.clone();
+        async move { RedisStore::connect(&url).await.map(Arc::new) }
+    }
+}
+
+/// Opens stores whose connections the server kills when asked to.
+struct Killed {
+    url: String,
+}
+
+impl Opener for Killed {
+    fn open(&self) -> Opening<'_> {
+        Box::pin(async { Ok(Arc::new(RedisStore::connect(&self.url).await?) as _) })
+    }
+
+    fn disturb(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(async {
+            let url = self.url.clone();
+            let kill = move || {
+                (0..20).all(|_| {
+                    operator(&url, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).is_ok()
+                })
+            };
+            tokio::task::spawn_blocking(kill).await.unwrap_or(false)
+        })
+    }
+}
+
+async fn passed(conformance: Conformance) -> Report {
+    let report = conformance.run().await;
+    println!("{report}");
+    report.assert_passed();
+    report
+}
