@@ -23,10 +23,12 @@ fn start() -> Result<Running> {
     let data = place.path().join("data");
     let mut init = place.command(&programs.join("initdb"));
     init.arg("-D").arg(&data).args(["-U", "postgres", "-A", "trust", "-N"]);
+    init.args(["-E", "UTF8", "--locale=C"]);
     place.prepare(&mut init)?;
     let mut serve = place.command(&programs.join("postgres"));
     serve.arg("-D").arg(&data).arg("-p").arg(place.port.to_string());
-    serve.args(["-c", "listen_addresses=127.0.0.1", "-c"]);
+    // Tests of several crates share it, and each opens connections of its own.
+    serve.args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c"]);
     serve.arg(format!("unix_socket_directories={}", place.path().display()));
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", place.port);
     // QUIT ends it at once, and its children with it.
