@@ -102,6 +102,13 @@ impl SqliteOptions {
         self
     }
 
+    /// The tables and views that the store makes in the file, as SQL that can be run any number of
+    /// times.
+    #[must_use]
+    pub fn schema(&self) -> String {
+        crate::schema::sql(&self.prefix)
+    }
+
     /// How long a write of this lane waits for another writer.
     pub(crate) fn busy_of(&self, lane: Lane) -> Duration {
         match lane {

@@ -40,6 +40,11 @@ pub(crate) fn prepare(
     }
 }
 
+/// The statements that make everything.
+pub(crate) fn sql(prefix: &str) -> String {
+    SCHEMA.replace("{prefix}", prefix).replace("{format}", &FORMAT.to_string())
+}
+
 fn is_complete(connection: &Connection, prefix: &str) -> rusqlite::Result<bool> {
     let tables: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN (?1, ?2, ?3)",
@@ -51,8 +56,7 @@ fn is_complete(connection: &Connection, prefix: &str) -> rusqlite::Result<bool> 
 
 fn make(connection: &mut Connection, prefix: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let schema = SCHEMA.replace("{prefix}", prefix).replace("{format}", &FORMAT.to_string());
-    transaction.execute_batch(&schema)?;
+    transaction.execute_batch(&sql(prefix))?;
     transaction.commit()
 }
 

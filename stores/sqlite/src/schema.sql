@@ -1,4 +1,4 @@
--- The tables of incumbent. `{prefix}` is `incumbent_` unless the options say otherwise.
+-- The tables of incumbent.
 
 -- One row a record. `stamp` is its version, `written_ms` is for people alone.
 CREATE TABLE IF NOT EXISTS {prefix}records (
