@@ -57,7 +57,7 @@ fn nothing_of_ours_stays_in_the_pooler_s_connections() {
         let row = application
             .query_one(
                 "SELECT current_setting('lock_timeout'), current_setting('synchronous_commit'), \
-                 (SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%records%')",
+                 (SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%written%')",
                 &[],
             )
             .await
