@@ -83,6 +83,7 @@ mod open;
 mod registry;
 mod seed;
 mod shared;
+mod stores;
 mod subscription;
 mod term;
 mod thread;
@@ -115,5 +116,9 @@ pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
 pub use incumbent_core::{LeaseName, MemberId, Moment, Timing};
 pub use incumbent_memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use incumbent_postgres as postgres;
+#[cfg(feature = "redis")]
+pub use incumbent_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use incumbent_sqlite as sqlite;

@@ -9,6 +9,7 @@ use incumbent_core::store::{Store, StoreError};
 use incumbent_memory::MemoryStore;
 
 use crate::error::OpenError;
+use crate::stores::{self, KINDS};
 use crate::thread;
 
 /// Opens the store that a URL names.
@@ -16,6 +17,8 @@ use crate::thread;
 /// | URL | store |
 /// | --- | --- |
 /// | `sqlite:path/to/file.db` | SQLite: several processes on one machine (feature `sqlite`) |
+/// | `postgres://user@host/database` | PostgreSQL 13 and later (feature `postgres`) |
+/// | `redis://host`, `rediss://host` | Redis 6 and later, Valkey (feature `redis`) |
 /// | `memory:`, `memory:name` | in this process, shared by all who open the same name in it |
 /// | `solo:` | in this process and private to this call: one node, which leads at once |
 ///
@@ -26,10 +29,10 @@ use crate::thread;
 /// Names the URL, what is wrong with it and what would be right.
 pub async fn open(url: &str) -> Result<OpenStore, OpenError> {
     let url = url.to_owned();
-    // What opens a store may block, so it runs beside the thread, in the context of its runtime.
-    let opening = thread::spawn_blocking({
+    // Its connections live where it was opened, so that is done on the thread.
+    let opening = thread::spawn({
         let url = url.clone();
-        move || open_now(&url)
+        async move { open_now(&url).await }
     })?;
     match opening.await {
         Ok(opened) => opened,
@@ -82,34 +85,30 @@ impl fmt::Debug for OpenStore {
 
 /// The schemes that this build knows, for messages.
 #[must_use]
-pub fn schemes() -> &'static [&'static str] {
-    if cfg!(feature = "sqlite") { &["sqlite:", "memory:", "solo:"] } else { &["memory:", "solo:"] }
+pub fn schemes() -> Vec<String> {
+    let built = KINDS.iter().filter(|kind| kind.built);
+    let schemes = built.flat_map(|kind| kind.schemes.iter().copied());
+    schemes.chain(["memory", "solo"]).map(|scheme| format!("{scheme}:")).collect()
 }
 
-fn open_now(url: &str) -> Result<OpenStore, OpenError> {
+async fn open_now(url: &str) -> Result<OpenStore, OpenError> {
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
-        "solo" => Ok(MemoryStore::new().into()),
-        "memory" => Ok(shared_memory(rest).into()),
-        "sqlite" => open_sqlite(url),
-        _ => Err(OpenError::UnknownScheme {
-            scheme: scheme.chars().take(32).collect(),
-            url: redacted(url),
-            known: schemes().join(", "),
-        }),
+        "solo" => return Ok(MemoryStore::new().into()),
+        "memory" => return Ok(shared_memory(rest).into()),
+        _ => {}
     }
-}
-
-#[cfg(feature = "sqlite")]
-fn open_sqlite(url: &str) -> Result<OpenStore, OpenError> {
-    let opened = incumbent_sqlite::SqliteStore::open_url(url);
-    opened.map(OpenStore::from).map_err(|source| OpenError::Store { url: redacted(url), source })
-}
-
-#[cfg(not(feature = "sqlite"))]
-fn open_sqlite(url: &str) -> Result<OpenStore, OpenError> {
+    if let Some(connected) = stores::connect(scheme, url).await {
+        return connected.map_err(|source| OpenError::Store { url: redacted(url), source });
+    }
     let known = schemes().join(", ");
-    Err(OpenError::NotBuilt { url: redacted(url), feature: "sqlite", known })
+    match KINDS.iter().find(|kind| kind.schemes.contains(&scheme)) {
+        Some(kind) => Err(OpenError::NotBuilt { url: redacted(url), feature: kind.feature, known }),
+        None => {
+            let scheme = scheme.chars().take(32).collect();
+            Err(OpenError::UnknownScheme { scheme, url: redacted(url), known })
+        }
+    }
 }
 
 /// Memory stores live as long as the process, so that a node that leaves finds its terms again.
@@ -142,15 +141,26 @@ mod tests {
 
     #[test]
     fn an_unknown_scheme_names_the_known_ones() {
-        let said = open_now("mongo://x").unwrap_err().to_string();
+        let said = pollster::block_on(open_now("mongo://x")).unwrap_err().to_string();
         assert!(said.contains("\"mongo\"") && said.contains("memory:"), "{said}");
-        let said = open_now("app.db").unwrap_err().to_string();
+        let said = pollster::block_on(open_now("app.db")).unwrap_err().to_string();
         assert!(said.contains("app.db"), "{said}");
     }
 
     #[test]
+    fn a_store_that_is_not_built_in_names_its_feature() {
+        for kind in KINDS.iter().filter(|kind| !kind.built) {
+            let url = format!("{}://x", kind.schemes[0]);
+            let said = pollster::block_on(open_now(&url)).unwrap_err().to_string();
+            assert!(said.contains(kind.feature), "{said}");
+        }
+    }
+
+    #[test]
     fn memory_is_shared_by_name_and_solo_is_not_shared() {
-        assert_eq!(open_now("memory:x").unwrap().capabilities().kind, "memory");
-        assert_eq!(open_now("solo:").unwrap().capabilities().kind, "memory");
+        for url in ["memory:x", "solo:"] {
+            let store = pollster::block_on(open_now(url)).unwrap();
+            assert_eq!(store.capabilities().kind, "memory");
+        }
     }
 }

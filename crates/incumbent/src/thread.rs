@@ -46,13 +46,6 @@ where
     Ok(handle()?.spawn(future))
 }
 
-/// Runs what may block in the context of the thread's runtime, but beside the thread.
-pub(crate) fn spawn_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<JoinHandle<T>> {
-    Ok(handle()?.spawn_blocking(work))
-}
-
 /// Waits for a moment. Only for futures that run on the thread.
 pub(crate) async fn sleep_until(at: Moment) {
     loop {
