@@ -2,14 +2,24 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::demo::DemoArguments;
+use crate::command::completions::{self, CompletionsArguments};
+use crate::command::evict::{self, EvictArguments};
+use crate::command::history::{self, HistoryArguments};
+use crate::command::leader::{self, LeaderArguments};
+use crate::command::man::{self, ManArguments};
+use crate::command::resign::{self, ResignArguments};
+use crate::command::status;
+use crate::command::store::StoreCommand;
+use crate::command::transfer::{self, TransferArguments};
+use crate::command::watch::{self, WatchArguments};
 use crate::demo::node::NodeArguments;
+use crate::demo::{self, DemoArguments};
 use crate::exit;
 
 /// Leader election, membership and fencing on the store that your application already runs.
 #[derive(Debug, Parser)]
 #[command(name = "incumbent", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(subcommand_value_name = "COMMAND", after_help = exit::TABLE)]
+#[command(subcommand_value_name = "COMMAND", after_help = after_help())]
 pub(crate) struct Arguments {
     /// Where the records live, such as sqlite:app.db [default: a file in your state directory]
     #[arg(long, global = true, value_name = "URL", env = "INCUMBENT_STORE")]
@@ -18,6 +28,7 @@ pub(crate) struct Arguments {
 
     /// The cluster in that store [default: default]
     #[arg(long, global = true, value_name = "NAME", env = "INCUMBENT_CLUSTER")]
+    #[arg(hide_env_values = true)]
     pub(crate) cluster: Option<String>,
 
     /// Print JSON instead of text
@@ -41,8 +52,51 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// See leaders change: a cluster of real processes on this machine
+    #[command(after_help = demo::EXAMPLES)]
     Demo(DemoArguments),
+    /// Members and leases as they stand
+    #[command(after_help = status::EXAMPLES)]
+    Status,
+    /// Who leads a lease, and where it can be reached
+    #[command(after_help = leader::EXAMPLES)]
+    Leader(LeaderArguments),
+    /// The stream of changes
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(WatchArguments),
+    /// Who led when, and why it changed
+    #[command(after_help = history::EXAMPLES)]
+    History(HistoryArguments),
+    /// Ask the leader of a lease to give it up
+    #[command(after_help = resign::EXAMPLES)]
+    Resign(ResignArguments),
+    /// Ask the leader of a lease to give it to another node
+    #[command(after_help = transfer::EXAMPLES)]
+    Transfer(TransferArguments),
+    /// Throw a member out
+    #[command(after_help = evict::EXAMPLES)]
+    Evict(EvictArguments),
+    /// Check a store, create what it needs, remove a cluster
+    #[command(subcommand)]
+    Store(StoreCommand),
+    /// Print the completions for a shell
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(CompletionsArguments),
+    /// Print the manual
+    #[command(after_help = man::EXAMPLES)]
+    Man(ManArguments),
     /// One node of the demo
     #[command(hide = true)]
     DemoNode(NodeArguments),
+}
+
+fn after_help() -> String {
+    format!(
+        "Examples:
+  incumbent demo
+  incumbent --store sqlite:app.db --cluster billing status
+  incumbent leader scheduler --json
+
+{}",
+        exit::TABLE
+    )
 }

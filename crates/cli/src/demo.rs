@@ -24,6 +24,18 @@ use crate::span;
 /// The leases that the nodes stand for, if the user names none.
 const LEASES: [&str; 3] = ["scheduler", "outbox", "reports"];
 
+/// What `--help` shows below.
+pub(crate) const EXAMPLES: &str = "\
+On a terminal: a live view with keys to kill, pause, resume and steer the leader. Elsewhere, or
+with --tour: a scripted tour of about 30 s that does all of this, checks that there never were two
+leaders, and exits with 1 if anything was wrong.
+
+Examples:
+  incumbent demo
+  incumbent demo --tour
+  incumbent demo --nodes 5 --ttl 5s --lease scheduler
+  incumbent --store sqlite:demo.db --cluster trial demo    # and `status` in another terminal";
+
 /// How the demo shall be.
 #[derive(Args, Debug)]
 pub(crate) struct DemoArguments {

@@ -1,13 +1,21 @@
 //! The command line of incumbent: see who leads, steer it, and watch a cluster take over.
 
 mod arguments;
+mod command;
 mod demo;
 mod exit;
 mod interrupt;
+mod json;
+mod out;
 mod place;
+mod session;
 mod span;
+mod steer;
 mod style;
 mod sweep;
+mod table;
+mod when;
+mod whom;
 
 use std::process::ExitCode;
 
@@ -15,7 +23,8 @@ use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Code, Outcome};
-use crate::place::Place;
+use crate::out::note;
+use crate::session::Session;
 use crate::style::BAD;
 
 fn main() -> ExitCode {
@@ -31,7 +40,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.message.is_empty() {
-                anstream::eprintln!("{BAD}incumbent:{BAD:#} {}", failure.message);
+                note!("{BAD}incumbent:{BAD:#} {}", failure.message);
             }
             ExitCode::from(failure.code.number())
         }
@@ -39,9 +48,19 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Outcome {
-    let place = Place::new(arguments.store.as_deref(), arguments.cluster.as_deref())?;
+    let session = Session::new(arguments)?;
     match &arguments.command {
-        Command::Demo(demo) => demo::run(&place, demo),
-        Command::DemoNode(node) => demo::node::run(&place, node),
+        Command::Demo(demo) => demo::run(&session.place, demo),
+        Command::DemoNode(node) => demo::node::run(&session.place, node),
+        Command::Status => session.block_on(command::status::run(&session)),
+        Command::Leader(leader) => session.block_on(command::leader::run(&session, leader)),
+        Command::Watch(watch) => session.block_on(command::watch::run(&session, watch)),
+        Command::History(history) => session.block_on(command::history::run(&session, history)),
+        Command::Resign(resign) => session.block_on(command::resign::run(&session, resign)),
+        Command::Transfer(transfer) => session.block_on(command::transfer::run(&session, transfer)),
+        Command::Evict(evict) => session.block_on(command::evict::run(&session, evict)),
+        Command::Store(store) => command::store::run(&session, store),
+        Command::Completions(completions) => command::completions::run(completions),
+        Command::Man(man) => command::man::run(man),
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::stage::{News, Stage, Tone};
 use crate::exit::{Failure, Outcome};
+use crate::out::say;
 use crate::span;
 use crate::style::{BAD, GOOD};
 
@@ -81,13 +82,13 @@ impl Live<'_> {
     fn farewell(&self) {
         let (terms, leases) = (self.stage.ledger.terms(), self.stage.recipe.leases.len());
         let lasted = incumbent::clock::now().since(self.stage.began);
-        anstream::println!("{terms} terms of {leases} leases in {}", span::text(lasted));
+        say!("{terms} terms of {leases} leases in {}", span::text(lasted));
         let faults = self.stage.faults();
         for fault in &faults {
-            anstream::println!("{BAD}Wrong: {fault}{BAD:#}");
+            say!("{BAD}Wrong: {fault}{BAD:#}");
         }
         if faults.is_empty() {
-            anstream::println!("{GOOD}Never two leaders at once, and terms only grew.{GOOD:#}");
+            say!("{GOOD}Never two leaders at once, and terms only grew.{GOOD:#}");
         }
     }
 }

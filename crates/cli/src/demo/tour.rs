@@ -10,6 +10,7 @@ use incumbent::{Moment, clock};
 use self::summary::Row;
 use super::stage::{News, Stage, Tone};
 use crate::exit::{Failure, Outcome};
+use crate::out::say;
 use crate::span;
 use crate::style::{BAD, DIM, GOOD, HEAD, PLAIN};
 
@@ -51,13 +52,13 @@ impl Tour<'_> {
 
     fn introduce(&self, nodes: usize) {
         let recipe = &self.stage.recipe;
-        anstream::println!(
+        say!(
             "{HEAD}incumbent demo{HEAD:#}: {nodes} processes, ttl {}, leases {}",
             span::setting(recipe.ttl),
             recipe.leases.join(", "),
         );
-        anstream::println!("{DIM}store   {}", recipe.place.shown());
-        anstream::println!("cluster {}{DIM:#}", recipe.place.cluster);
+        say!("{DIM}store   {}", recipe.place.shown());
+        say!("cluster {}{DIM:#}", recipe.place.cluster);
     }
 
     /// A heading, after a moment for people to read what came before.
@@ -67,7 +68,7 @@ impl Tour<'_> {
         }
         self.act += 1;
         let at = clock::now().since(self.stage.began).as_secs_f64();
-        anstream::println!("\n{HEAD}{}. {title}{HEAD:#} {DIM}({at:.1} s){DIM:#}", self.act);
+        say!("\n{HEAD}{}. {title}{HEAD:#} {DIM}({at:.1} s){DIM:#}", self.act);
     }
 
     /// Tells what happens for a while.
@@ -99,19 +100,19 @@ impl Tour<'_> {
             self.wrong.push(news.text.clone());
         }
         let at = news.at.as_secs_f64();
-        anstream::println!("  {DIM}{at:>6.2} s{DIM:#}  {style}{mark}{}{style:#}", news.text);
+        say!("  {DIM}{at:>6.2} s{DIM:#}  {style}{mark}{}{style:#}", news.text);
     }
 
     /// What the demo itself does, and when that was.
     fn deed(&mut self, text: String) -> Moment {
         let now = clock::now();
         let at = now.since(self.stage.began).as_secs_f64();
-        anstream::println!("  {DIM}{at:>6.2} s{DIM:#}  {HEAD}> {text}{HEAD:#}");
+        say!("  {DIM}{at:>6.2} s{DIM:#}  {HEAD}> {text}{HEAD:#}");
         now
     }
 
     fn says(text: &str) {
-        anstream::println!("            {DIM}{text}{DIM:#}");
+        say!("            {DIM}{text}{DIM:#}");
     }
 
     /// The longest that a take-over may take, whatever made it necessary.
@@ -120,7 +121,7 @@ impl Tour<'_> {
     }
 
     fn complain(&mut self, text: String) {
-        anstream::println!("            {BAD}{text}{BAD:#}");
+        say!("            {BAD}{text}{BAD:#}");
         self.wrong.push(text);
     }
 

@@ -10,8 +10,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
 
 use super::Live;
-use crate::demo::process::Condition;
-use crate::demo::stage::Tone;
+use crate::demo::process::{Condition, Process};
+use crate::demo::stage::{Stage, Tone};
 use crate::span;
 
 /// How many characters the bar of a countdown has.
@@ -27,7 +27,7 @@ const KEYS: [(&str, &str); 10] = [
     ("e", "evict"),
     ("d", "drain"),
     ("a", "add"),
-    ("↑↓", "lease"),
+    ("↑↓", "pick"),
     ("q", "quit"),
 ];
 
@@ -135,7 +135,8 @@ fn countdown(left: Duration, whole: Duration) -> String {
 
 fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
     let stage = &live.stage;
-    let rows = stage.processes.iter().enumerate().map(|(place, process)| {
+    let room = usize::from(area.height.saturating_sub(3));
+    let rows = shown(stage, room).into_iter().map(|(place, process)| {
         let style = match process.condition {
             Condition::Starting | Condition::Running => Style::new(),
             Condition::Paused | Condition::Draining => colour(Color::Yellow),
@@ -153,9 +154,7 @@ fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
         ])
         .style(style)
     });
-    // The newest are the ones that matter: what doesn't fit is left out at the top.
-    let room = usize::from(area.height.saturating_sub(3));
-    let rows: Vec<Row<'_>> = rows.skip(stage.processes.len().saturating_sub(room)).collect();
+    let rows: Vec<Row<'_>> = rows.collect();
     let widths = [
         Constraint::Length(16),
         Constraint::Length(10),
@@ -166,6 +165,16 @@ fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
     let heads = ["  NODE", "PID", "MEMBER", "STATE", "LEADS"];
     let table = Table::new(rows, widths).header(dim_row(heads)).block(block("Nodes"));
     frame.render_widget(table, area);
+}
+
+/// The nodes that fit: those that are gone give way first, then the oldest.
+fn shown(stage: &Stage, room: usize) -> Vec<(usize, &Process)> {
+    let mut nodes: Vec<(usize, &Process)> = stage.processes.iter().enumerate().collect();
+    while nodes.len() > room {
+        let gone = nodes.iter().position(|(_, process)| !process.condition.is_there());
+        nodes.remove(gone.unwrap_or(0));
+    }
+    nodes
 }
 
 fn timeline(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
@@ -195,7 +204,8 @@ fn timeline(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
 fn footer(frame: &mut Frame<'_>, area: Rect) {
     let mut spans = Vec::new();
     for (key, does) in KEYS {
-        spans.push(Span::styled(format!(" {key}"), Style::new().bold()));
+        let gap = if spans.is_empty() { "" } else { " " };
+        spans.push(Span::styled(format!("{gap}{key}"), Style::new().bold()));
         spans.push(Span::styled(format!(" {does}"), Style::new().add_modifier(Modifier::DIM)));
     }
     frame.render_widget(Paragraph::new(Line::from(spans)), area);

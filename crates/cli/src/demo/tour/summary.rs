@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::demo::stage::Stage;
+use crate::out::say;
 use crate::span;
 use crate::style::{BAD, DIM, GOOD, HEAD};
 
@@ -31,31 +32,31 @@ impl Row {
 
 /// Prints the table and the verdict.
 pub(super) fn print(rows: &[Row], stage: &Stage, wrong: &[String]) {
-    anstream::println!("\n{HEAD}Summary{HEAD:#}");
+    say!("\n{HEAD}Summary{HEAD:#}");
     let heading = format!(
         "  {:<38}  {:<8}  {:<8}  {:>6}  {:>8}",
         "WHAT HAPPENED", "TO", "NEW", "LEASES", "TOOK"
     );
-    anstream::println!("{DIM}{heading}{DIM:#}");
+    say!("{DIM}{heading}{DIM:#}");
     for row in rows {
         let leases = row.leases.map_or_else(String::new, |leases| leases.to_string());
         let (what, from, to, took) = (&row.what, &row.from, &row.to, span::text(row.took));
-        anstream::println!("  {what:<38}  {from:<8}  {to:<8}  {leases:>6}  {took:>8}");
+        say!("  {what:<38}  {from:<8}  {to:<8}  {leases:>6}  {took:>8}");
     }
     let terms = stage.ledger.terms();
     let (leases, answers) = (stage.recipe.leases.len(), stage.ledger.answers);
-    anstream::println!(
+    say!(
         "\nChecked {terms} terms of {leases} leases against {answers} reports of processes that \
          believed\nto lead, stamped by one clock."
     );
     if wrong.is_empty() {
-        anstream::println!(
+        say!(
             "{GOOD}All is well: never two leaders at once, terms only grew, every take-over in \
              time.{GOOD:#}"
         );
     } else {
         for fault in wrong {
-            anstream::println!("{BAD}Wrong: {fault}{BAD:#}");
+            say!("{BAD}Wrong: {fault}{BAD:#}");
         }
     }
 }

@@ -1,0 +1,78 @@
+//! `incumbent resign NAME`: asks the leader to give a lease up.
+
+use clap::Args;
+use incumbent::clock;
+use serde_json::json;
+
+use crate::exit::{Failure, Outcome};
+use crate::json;
+use crate::out::{plain, say};
+use crate::session::Session;
+use crate::span;
+use crate::steer::{self, Ending, Patience};
+use crate::style::GOOD;
+
+/// What `--help` shows below.
+pub(crate) const EXAMPLES: &str = "\
+The leader ends its work in order, frees the lease and stands back for a while, so that another
+can take it. If nobody else wants it, it leads again.
+
+Examples:
+  incumbent resign scheduler
+  incumbent resign scheduler --timeout 2m";
+
+/// Which lease.
+#[derive(Args, Debug)]
+pub(crate) struct ResignArguments {
+    /// The lease
+    #[arg(value_name = "NAME")]
+    lease: String,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// Asks, waits, and says what happened.
+pub(crate) async fn run(session: &Session, arguments: &ResignArguments) -> Outcome {
+    let lease = &arguments.lease;
+    let cluster = session.place.cluster().await?;
+    let Some(leader) = cluster.leader(lease).await? else {
+        let said = format!("nobody leads {lease}: there is nothing to give up");
+        return Err(Failure::wrong(said));
+    };
+    steer::warn_if_overdue(session, &leader);
+    let since = clock::now();
+    let asked = cluster.request_resign(lease).await?;
+    session.detail(format!("asked {} to give up term {}", plain(&asked.node), asked.term));
+    let patience = &arguments.patience;
+    let ending = steer::until_over(&cluster, lease, asked.term, leader.ttl, patience).await?;
+    let took = clock::now().since(since);
+    if session.json {
+        let next = match &ending {
+            Ending::Led(next) => Some(json::leader(next)),
+            Ending::Free => None,
+        };
+        session.print_json(&json!({
+            "lease": lease,
+            "from": asked.node,
+            "term": asked.term,
+            "leader": next,
+            "took_ms": json::millis(took),
+        }));
+        return Ok(());
+    }
+    let (from, term, took) = (plain(&asked.node), asked.term, span::text(took));
+    match ending {
+        Ending::Led(next) if next.member == leader.member => say!(
+            "{from} resigned {lease} (term {term}), and leads again in term {}: nobody else \
+             wanted it",
+            next.term
+        ),
+        Ending::Led(next) => say!(
+            "{from} resigned {lease} (term {term}); {GOOD}{} leads{GOOD:#} in term {}, after {took}",
+            plain(&next.node),
+            next.term
+        ),
+        Ending::Free => say!("{from} resigned {lease} (term {term}); nobody has taken it yet"),
+    };
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `incumbent store check`: the conformance kit, tried on the user's own store.
+
+use incumbent::store::Capabilities;
+use incumbent_testkit::{Conformance, Progress, Report, Row, Verdict};
+use serde_json::{Value, json};
+
+use super::handle::UrlOpener;
+use super::measure::{Measured, Spread, measure};
+use crate::exit::{Code, Failure, Outcome};
+use crate::out::{plain, say};
+use crate::session::Session;
+use crate::span;
+use crate::style::{BAD, DIM, GOOD, HEAD, ODD};
+
+/// What `--help` shows below.
+pub(crate) const EXAMPLES: &str = "\
+Works in clusters of its own and removes them again; other clusters in the store are not touched.
+Takes some seconds up to a few minutes, for some of it has to wait. Exits with 1 if the store broke
+a property.
+
+Examples:
+  incumbent store check sqlite:app.db
+  incumbent store check sqlite:app.db --json | jq .measured";
+
+/// Tries all properties and measures.
+pub(crate) async fn run(session: &Session) -> Outcome {
+    let url = &session.place.url;
+    if url.starts_with("solo:") {
+        return Err(Failure::usage(
+            "solo: is a new store each time it is opened, so there is nothing to check: try \
+             memory: instead",
+        ));
+    }
+    // Opened first by the usual way, which says best what is wrong with it.
+    let store = session.place.open().await?;
+    let other = session.place.open().await?;
+    let talk = !session.json && !session.quiet;
+    if talk {
+        say!("{HEAD}checking {}{HEAD:#}", plain(&session.place.shown()));
+    }
+    let kit = Conformance::new(UrlOpener { url: url.clone() }).on_progress(move |progress| {
+        if let (Progress::Ended(row), true) = (progress, talk) {
+            print_row(row);
+        }
+    });
+    let report = kit.run().await;
+    let measured = measure(&store, &other).await;
+    let measured = measured.map_err(|error| Failure::new(Code::Unreachable, error))?;
+    let capabilities = store.capabilities();
+    if session.json {
+        session.print_json(&report_json(&report, &capabilities, &measured));
+    } else {
+        print(&report, &capabilities, &measured);
+    }
+    if report.is_passed() { Ok(()) } else { Err(Failure::said()) }
+}
+
+fn print_row(row: &Row) {
+    let (property, about) = (row.property, row.about);
+    match &row.verdict {
+        Verdict::Passed => {
+            say!("  {GOOD}ok{GOOD:#}       {property:<24} {DIM}{about}{DIM:#}")
+        }
+        Verdict::Skipped(reason) => {
+            say!("  {ODD}skipped{ODD:#}  {property:<24} {DIM}{reason}{DIM:#}")
+        }
+        Verdict::Failed(violation) => {
+            say!("  {BAD}FAILED{BAD:#}   {property:<24} {about}");
+            say!("           {BAD}{}{BAD:#}", plain(&violation.to_string()))
+        }
+    };
+}
+
+fn print(report: &Report, capabilities: &Capabilities, measured: &Measured) {
+    let yes = |offered: bool| if offered { "yes" } else { "no" };
+    let size = capabilities.max_value / 1024;
+    let (passed, failed) = (report.passed().count(), report.failed().count());
+    let skipped = report.skipped().count();
+    say!("\n{HEAD}what it offers{HEAD:#}");
+    say!("  kind                        {}", capabilities.kind);
+    say!("  shared by processes         {}", yes(capabilities.shared));
+    say!("  survives a crash            {}", yes(capabilities.durable));
+    say!("  tells of changes (push)     {}", yes(capabilities.push));
+    say!("  tells the age of records    {}", yes(capabilities.clock));
+    say!("  operations in one exchange  {}", capabilities.max_operations);
+    say!("  largest value               {size} kB");
+    say!("\n{HEAD}what was measured{HEAD:#}");
+    say!("  one beat                    {}", spread(measured.round_trip));
+    let push = measured.push.map_or("nothing came".to_owned(), spread);
+    say!("  a change is told after      {push}");
+    let style = if report.is_passed() { GOOD } else { BAD };
+    say!("\n{style}{passed} passed, {failed} failed{style:#}, {skipped} skipped");
+}
+
+fn spread(spread: Spread) -> String {
+    format!("{} (p50), {} (p99)", span::text(spread.p50), span::text(spread.p99))
+}
+
+fn report_json(report: &Report, capabilities: &Capabilities, measured: &Measured) -> Value {
+    json!({
+        "kind": capabilities.kind,
+        "passed": report.passed().count(),
+        "failed": report.failed().count(),
+        "skipped": report.skipped().count(),
+        "seed": report.seed,
+        "properties": report.rows.iter().map(row_json).collect::<Vec<_>>(),
+        "offers": {
+            "shared": capabilities.shared,
+            "durable": capabilities.durable,
+            "push": capabilities.push,
+            "clock": capabilities.clock,
+            "max_operations": capabilities.max_operations,
+            "max_value": capabilities.max_value,
+        },
+        "measured": {
+            "round_trip": spread_json(measured.round_trip),
+            "push": measured.push.map(spread_json),
+        },
+    })
+}
+
+fn row_json(row: &Row) -> Value {
+    let (verdict, why) = match &row.verdict {
+        Verdict::Passed => ("passed", None),
+        Verdict::Failed(violation) => ("failed", Some(violation.to_string())),
+        Verdict::Skipped(reason) => ("skipped", Some(reason.clone())),
+    };
+    json!({ "property": row.property, "about": row.about, "verdict": verdict, "why": why })
+}
+
+fn spread_json(spread: Spread) -> Value {
+    let millis = |span: std::time::Duration| span.as_secs_f64() * 1e3;
+    json!({ "p50_ms": millis(spread.p50), "p99_ms": millis(spread.p99) })
+}

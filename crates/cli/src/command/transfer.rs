@@ -1,0 +1,98 @@
+//! `incumbent transfer NAME --to NODE`: asks the leader to give a lease to another.
+
+use std::time::Duration;
+
+use clap::Args;
+use incumbent::{Leader, clock};
+use serde_json::{Value, json};
+
+use crate::exit::{Failure, Outcome};
+use crate::json;
+use crate::out::{plain, say};
+use crate::session::Session;
+use crate::span;
+use crate::steer::{self, Ending, Patience};
+use crate::style::GOOD;
+use crate::whom;
+
+/// What `--help` shows below.
+pub(crate) const EXAMPLES: &str = "\
+The leader ends its work in order and frees the lease; the others hold back for the one that is
+named, but not for long. Exits with 1 if somebody else got it.
+
+Examples:
+  incumbent transfer scheduler --to billing-2
+  incumbent transfer scheduler --to 3f9a12c4     # a member's id, where two nodes share a name";
+
+/// Which lease, and to whom.
+#[derive(Args, Debug)]
+pub(crate) struct TransferArguments {
+    /// The lease
+    #[arg(value_name = "NAME")]
+    lease: String,
+    /// The node's name, or the member's id or its beginning
+    #[arg(long, value_name = "NODE")]
+    to: String,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// Asks, waits, and says what happened.
+pub(crate) async fn run(session: &Session, arguments: &TransferArguments) -> Outcome {
+    let lease = &arguments.lease;
+    let cluster = session.place.cluster().await?;
+    let Some(leader) = cluster.leader(lease).await? else {
+        return Err(Failure::wrong(format!("nobody leads {lease}: there is nothing to transfer")));
+    };
+    let heir = whom::find(&cluster, &arguments.to).await?;
+    let (from, to) = (plain(&leader.node), plain(&heir.node));
+    if heir.id == leader.member {
+        if session.json {
+            session.print_json(&answer(lease, &leader, &leader, Duration::ZERO));
+        } else {
+            say!("{to} leads {lease} already, in term {}", leader.term);
+        }
+        return Ok(());
+    }
+    steer::warn_if_overdue(session, &leader);
+    let since = clock::now();
+    let asked = cluster.request_transfer(lease, heir.id.as_str()).await?;
+    session.detail(format!("asked {from} to give term {} to {to}", asked.term));
+    let patience = &arguments.patience;
+    let ending = steer::until_over(&cluster, lease, asked.term, leader.ttl, patience).await?;
+    let took = clock::now().since(since);
+    let next = match ending {
+        Ending::Led(next) => next,
+        Ending::Free => {
+            return Err(Failure::late(format!(
+                "{from} gave {lease} up, but neither {to} nor anybody else has taken it: does {to} \
+                 stand for it?"
+            )));
+        }
+    };
+    if next.member != heir.id {
+        return Err(Failure::wrong(format!(
+            "{from} gave {lease} up, but {} took it in term {} and not {to}: does {to} stand for \
+             it?",
+            plain(&next.node),
+            next.term
+        )));
+    }
+    if session.json {
+        session.print_json(&answer(lease, &leader, &next, took));
+        return Ok(());
+    }
+    let (term, took) = (next.term, span::text(took));
+    say!("{from} gave {lease} up; {GOOD}{to} leads{GOOD:#} in term {term}, after {took}");
+    Ok(())
+}
+
+fn answer(lease: &str, from: &Leader, to: &Leader, took: Duration) -> Value {
+    json!({
+        "lease": lease,
+        "from": from.node,
+        "term": from.term,
+        "leader": json::leader(to),
+        "took_ms": json::millis(took),
+    })
+}

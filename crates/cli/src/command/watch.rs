@@ -1,0 +1,227 @@
+//! `incumbent watch`: the stream of changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use incumbent::{Change, ChangeKind, LeaseState, Member, MemberState, clock};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::status::Snapshot;
+use crate::exit::{Code, Failure, Outcome};
+use crate::interrupt;
+use crate::json;
+use crate::out::{plain, say};
+use crate::session::Session;
+use crate::style::{DIM, GOOD, ODD, PLAIN};
+use crate::when;
+
+/// What `--help` shows below.
+pub(crate) const EXAMPLES: &str = "\
+First the present state, then each change as it happens, until Ctrl-C. With --json one object a
+line: first {\"type\": \"state\", …} as `status --json` has it, then {\"type\": \"lease\", …} and
+{\"type\": \"member\", …}.
+
+Examples:
+  incumbent watch
+  incumbent watch scheduler
+  incumbent watch --json | jq -c 'select(.type == \"lease\")'";
+
+/// No longer than this between two looks, whatever became of the store's hints.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// What to watch.
+#[derive(Args, Debug)]
+pub(crate) struct WatchArguments {
+    /// The lease; all of them and the members if none is named
+    #[arg(value_name = "NAME")]
+    lease: Option<String>,
+}
+
+/// Follows the cluster until it is interrupted, or nobody reads any more.
+pub(crate) async fn run(session: &Session, arguments: &WatchArguments) -> Outcome {
+    tokio::select! {
+        watched = follow(session, arguments.lease.as_deref()) => watched,
+        _ = interrupt::received() => Err(Failure::new(Code::Interrupted, "")),
+    }
+}
+
+async fn follow(session: &Session, lease: Option<&str>) -> Outcome {
+    let cluster = session.place.cluster().await?;
+    if let Some(lease) = lease {
+        // Says what is wrong with a name before anything is watched.
+        cluster.lease(lease).await?;
+    }
+    let store = session.place.open_existing().await?;
+    let hints = Arc::new(Notify::new());
+    let wake = Arc::clone(&hints);
+    // Subscribed before the first look, so that nothing falls in between.
+    let _guard = store.hints(cluster.name(), Arc::new(move || wake.notify_one()));
+    let mut known = look(&cluster, lease).await?;
+    if !begin(session, &known) {
+        return Ok(());
+    }
+    let mut failing = false;
+    loop {
+        tokio::select! {
+            () = hints.notified() => {}
+            () = tokio::time::sleep(LONGEST) => {}
+        }
+        match look(&cluster, lease).await {
+            Ok(now) => {
+                failing = false;
+                for item in changes(&known, &now) {
+                    if !tell(session, &item) {
+                        return Ok(());
+                    }
+                }
+                known = now;
+            }
+            // Said once, and then tried for as long as it takes.
+            Err(failure) if !failing => {
+                failing = true;
+                session.remark(format!("{}; trying again", failure.message));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+async fn look(cluster: &incumbent::Cluster, lease: Option<&str>) -> Outcome<Snapshot> {
+    match lease {
+        None => {
+            let mut snapshot = Snapshot::read(cluster).await?;
+            // One that has no name yet has only just joined: it is told of when it has.
+            snapshot.members.retain(|member| !member.node.is_empty());
+            Ok(snapshot)
+        }
+        Some(lease) => {
+            Ok(Snapshot { members: Vec::new(), leases: vec![cluster.lease(lease).await?] })
+        }
+    }
+}
+
+/// Something that changed.
+#[derive(Debug)]
+enum Item {
+    /// A lease changed hands.
+    Lease(LeaseState, Change),
+    /// A member joined, was closed, or is not visible any more.
+    Member(Member, &'static str),
+}
+
+fn changes(old: &Snapshot, new: &Snapshot) -> Vec<Item> {
+    let mut items = Vec::new();
+    for member in &new.members {
+        let known = old.members.iter().find(|known| known.id == member.id);
+        match known {
+            None => items.push(Item::Member(member.clone(), "joined")),
+            Some(known) if known.state != member.state => {
+                items.push(Item::Member(member.clone(), member.state.as_str()));
+            }
+            Some(_) => {}
+        }
+    }
+    for member in &old.members {
+        let gone = new.members.iter().all(|known| known.id != member.id);
+        // One that was closed before is only forgotten; nothing happens by that.
+        if gone && member.is_alive() {
+            items.push(Item::Member(member.clone(), "gone"));
+        }
+    }
+    for state in &new.leases {
+        let known = old.leases.iter().find(|known| known.lease == state.lease);
+        let known = known.map_or(&[][..], |known| &known.changes);
+        for change in state.changes.iter().filter(|change| !known.contains(change)) {
+            items.push(Item::Lease(state.clone(), change.clone()));
+        }
+    }
+    items
+}
+
+/// Tells how things stand; says whether anybody may still be reading.
+fn begin(session: &Session, known: &Snapshot) -> bool {
+    if session.json {
+        let mut state = known.json(&session.place);
+        if let Some(fields) = state.as_object_mut() {
+            fields.insert("type".to_owned(), Value::from("state"));
+        }
+        return say!("{state}");
+    }
+    if session.quiet {
+        return true;
+    }
+    let alive: Vec<String> =
+        known.members.iter().filter(|it| it.is_alive()).map(|it| plain(&it.node)).collect();
+    if !alive.is_empty() {
+        say!("{DIM}members: {}{DIM:#}", alive.join(", "));
+    }
+    let mut reads = true;
+    for state in &known.leases {
+        let lease = plain(&state.lease);
+        let who = state.leader.as_ref().map_or("nobody".to_owned(), |it| plain(&it.node));
+        reads = say!("{DIM}{lease}: {who} (term {}){DIM:#}", state.term);
+    }
+    reads
+}
+
+fn tell(session: &Session, item: &Item) -> bool {
+    if session.json {
+        return say!("{}", item_json(item));
+    }
+    match item {
+        Item::Member(member, change) => {
+            let id = member.id.as_str();
+            let (at, node) = (when::date(clock::wall_ms()), plain(&member.node));
+            let style = match member.state {
+                MemberState::Alive | MemberState::Left => PLAIN,
+                MemberState::Expired | MemberState::Evicted => ODD,
+            };
+            let (id, said) = (id.get(..8).unwrap_or(id), sentence(change));
+            say!("{DIM}{at}{DIM:#}  {style}{node} {said}{style:#} {DIM}(member {id}){DIM:#}")
+        }
+        Item::Lease(state, change) => {
+            let (at, node) = (when::date(change.at_ms), plain(&change.node));
+            let (lease, term) = (plain(&state.lease), change.term);
+            let (style, said) = match change.kind {
+                ChangeKind::Freed => (PLAIN, format!("{node} freed {lease}")),
+                ChangeKind::Taken => (GOOD, format!("{node} leads {lease}")),
+                ChangeKind::Inherited => (GOOD, format!("{node} leads {lease}: the last had left")),
+                ChangeKind::Expired => (GOOD, format!("{node} leads {lease}: the last expired")),
+                ChangeKind::Evicted => {
+                    (GOOD, format!("{node} leads {lease}: the last was evicted"))
+                }
+            };
+            say!("{DIM}{at}{DIM:#}  {style}{said}{style:#} {DIM}(term {term}){DIM:#}")
+        }
+    }
+}
+
+fn sentence(change: &str) -> &str {
+    match change {
+        "evicted" => "was evicted",
+        "gone" => "is gone from the store",
+        other => other,
+    }
+}
+
+fn item_json(item: &Item) -> Value {
+    match item {
+        Item::Member(member, change) => json!({
+            "type": "member",
+            "change": change,
+            "at_ms": clock::wall_ms(),
+            "member": json::member(member),
+        }),
+        Item::Lease(state, change) => json!({
+            "type": "lease",
+            "change": change.kind.as_str(),
+            "at_ms": change.at_ms,
+            "lease": state.lease,
+            "term": change.term,
+            "node": change.node,
+            "leader": state.leader.as_ref().map(json::leader),
+        }),
+    }
+}

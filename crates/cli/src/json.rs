@@ -1,0 +1,73 @@
+//! Members and leases as JSON. The names of fields are documented in docs/cli.md and stable.
+
+use std::time::Duration;
+
+use incumbent::{Change, Leader, LeaseState, Member, MemberState};
+use serde_json::{Value, json};
+
+/// A member.
+pub(crate) fn member(member: &Member) -> Value {
+    json!({
+        "id": member.id.as_str(),
+        "node": member.node,
+        "state": member.state.as_str(),
+        "overdue": overdue(member.state, member.age, member.ttl),
+        "address": member.address,
+        "labels": member.labels,
+        "joined_ms": member.joined_ms,
+        "ttl_ms": member.ttl.map(millis),
+        "age_ms": member.age.map(millis),
+        "host": member.host.as_ref().map(|host| json!({
+            "host": host.host,
+            "boot": host.boot,
+            "pid": host.pid,
+        })),
+    })
+}
+
+/// A lease with its leader and its last changes.
+pub(crate) fn lease(state: &LeaseState) -> Value {
+    json!({
+        "lease": state.lease,
+        "term": state.term,
+        "leader": state.leader.as_ref().map(leader),
+        "changes": state.changes.iter().map(change).collect::<Vec<_>>(),
+    })
+}
+
+/// A leader.
+pub(crate) fn leader(leader: &Leader) -> Value {
+    json!({
+        "node": leader.node,
+        "member": leader.member.as_str(),
+        "address": leader.address,
+        "term": leader.term,
+        "payload": leader.payload,
+        "since_ms": leader.since_ms,
+        "state": leader.state.as_str(),
+        "overdue": overdue(leader.state, leader.age, Some(leader.ttl)),
+        "ttl_ms": millis(leader.ttl),
+        "age_ms": leader.age.map(millis),
+    })
+}
+
+/// A change of hands.
+pub(crate) fn change(change: &Change) -> Value {
+    json!({
+        "term": change.term,
+        "kind": change.kind.as_str(),
+        "node": change.node,
+        "at_ms": change.at_ms,
+    })
+}
+
+/// Whether a member was not heard of for its ttl, by the store's clock: it is probably gone, and
+/// nobody who waits for it has noticed. For people alone, nothing is ever decided by it.
+pub(crate) fn overdue(state: MemberState, age: Option<Duration>, ttl: Option<Duration>) -> bool {
+    state == MemberState::Alive && age.zip(ttl).is_some_and(|(age, ttl)| age > ttl)
+}
+
+/// Whole milliseconds.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,147 @@
+//! Tables that fit the terminal.
+
+use std::io::IsTerminal;
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::out::{plain, say};
+use crate::style::{DIM, PLAIN};
+
+/// No column is made narrower than this to fit.
+const NARROWEST: usize = 8;
+
+/// A table: a head and some rows of as many cells.
+pub(crate) struct Table<const N: usize> {
+    heads: [&'static str; N],
+    rows: Vec<[Cell; N]>,
+}
+
+/// What stands in a row and a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    /// Text in a style.
+    pub(crate) fn styled(text: impl AsRef<str>, style: Style) -> Self {
+        Self { text: plain(text.as_ref()), style }
+    }
+}
+
+impl<T: AsRef<str>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::styled(text, PLAIN)
+    }
+}
+
+impl<const N: usize> Table<N> {
+    /// A table with this head.
+    pub(crate) fn new(heads: [&'static str; N]) -> Self {
+        Self { heads, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: [Cell; N]) {
+        self.rows.push(cells);
+    }
+
+    /// Prints it: as wide as the terminal at most, and in full where there is none.
+    pub(crate) fn print(&self) {
+        for line in self.lines(terminal_width()) {
+            say!("{line}");
+        }
+    }
+
+    fn lines(&self, width: Option<usize>) -> Vec<String> {
+        let widths = self.widths(width);
+        let heads = self.heads.map(|head| Cell::styled(head, DIM));
+        std::iter::once(&heads).chain(&self.rows).map(|cells| line(cells, &widths)).collect()
+    }
+
+    /// As wide as the longest cell, and then the widest gives way until all fits.
+    fn widths(&self, most: Option<usize>) -> [usize; N] {
+        let mut widths = self.heads.map(UnicodeWidthStr::width);
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.text.width().max(*width);
+            }
+        }
+        let most = most.unwrap_or(usize::MAX).saturating_sub(2 * N.saturating_sub(1));
+        while widths.iter().sum::<usize>() > most {
+            match widths.iter_mut().filter(|width| **width > NARROWEST).max() {
+                Some(widest) => *widest -= 1,
+                None => break,
+            }
+        }
+        widths
+    }
+}
+
+fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N]) -> String {
+    let mut line = String::new();
+    for (number, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let text = cut(&cell.text, *width);
+        let style = cell.style;
+        line.push_str(&format!("{style}{text}{style:#}"));
+        // Nothing after the last column: a line that ends in blanks may wrap.
+        if number + 1 < N {
+            line.push_str(&" ".repeat(width.saturating_sub(text.width()) + 2));
+        }
+    }
+    line.trim_end().to_owned()
+}
+
+/// The text in so many columns, with an ellipsis where something is left out.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut room = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let wide = c.width().unwrap_or(0);
+        let fits = wide <= room;
+        room = room.saturating_sub(wide);
+        fits
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    cut.push('…');
+    cut
+}
+
+fn terminal_width() -> Option<usize> {
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    let (columns, _) = ratatui::crossterm::terminal::size().ok()?;
+    (columns > 0).then_some(usize::from(columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_fit() {
+        let mut table = Table::new(["NODE", "STATE"]);
+        table.row(["knoten-ä".into(), "alive".into()]);
+        table.row(["x".repeat(100).into(), "left".into()]);
+        let lines: Vec<String> = table
+            .lines(Some(40))
+            .iter()
+            .map(|line| anstream::adapter::strip_str(line).to_string())
+            .collect();
+        assert!(lines.iter().all(|line| line.width() <= 40), "{lines:?}");
+        assert_eq!(lines[0].find("STATE"), Some(35));
+        assert!(lines[2].contains('…'));
+        assert!(table.lines(None)[2].contains(&"x".repeat(100)));
+    }
+
+    #[test]
+    fn wide_characters_are_cut_between_them() {
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("abc", 3), "abc");
+    }
+}
