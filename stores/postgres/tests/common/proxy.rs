@@ -23,7 +23,8 @@ pub struct Proxy {
     pub port: u16,
     counters: Arc<Counters>,
     cuts: watch::Sender<u64>,
-    frozen: Arc<watch::Sender<bool>>,
+    /// Connections up to this number carry nothing.
+    frozen: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Default)]
@@ -40,15 +41,15 @@ impl Proxy {
         let own = listener.local_addr().expect("an address").port();
         let counters = Arc::new(Counters::default());
         let cuts = watch::Sender::new(0);
-        let frozen = Arc::new(watch::Sender::new(false));
+        let frozen = Arc::new(watch::Sender::new(0));
         let (counting, cutting, freezing) =
             (Arc::clone(&counters), cuts.clone(), Arc::clone(&frozen));
         Handle::current().spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (counters, cut) = (Arc::clone(&counting), cutting.subscribe());
                 let frozen = freezing.subscribe();
-                counters.connections.fetch_add(1, Ordering::SeqCst);
-                Handle::current().spawn(carry(client, port, counters, cut, frozen));
+                let number = counters.connections.fetch_add(1, Ordering::SeqCst) + 1;
+                Handle::current().spawn(carry(client, port, number, counters, cut, frozen));
             }
         });
         Self { port: own, counters, cuts, frozen }
@@ -74,19 +75,20 @@ impl Proxy {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Carries nothing more over the connections that are open now, or takes new ones without
-    /// an answer, as a network does that drops everything.
-    pub fn freeze(&self, freeze: bool) {
-        self.frozen.send_replace(freeze);
+    /// Carries nothing more over the connections that are open now and says nothing about it, as
+    /// a network does that forgot them. New ones work.
+    pub fn freeze(&self) {
+        self.frozen.send_replace(self.traffic().connections);
     }
 }
 
 async fn carry(
     mut client: TcpStream,
     port: u16,
+    number: u64,
     counters: Arc<Counters>,
     mut cut: watch::Receiver<u64>,
-    mut frozen: watch::Receiver<bool>,
+    mut frozen: watch::Receiver<u64>,
 ) {
     cut.mark_unchanged();
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)).await else { return };
@@ -95,7 +97,7 @@ async fn carry(
     let server_spoke = AtomicBool::new(true);
     let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
-        if frozen.wait_for(|frozen| !frozen).await.is_err() {
+        if frozen.wait_for(|frozen| *frozen < number).await.is_err() {
             return;
         }
         tokio::select! {
