@@ -58,7 +58,9 @@ impl Connection {
         };
         let waited = options.connect_timeout;
         timeout(waited, opening).await.unwrap_or_else(|_| {
-            Err(unreachable(options, &format!("no answer within {} ms", waited.as_millis())))
+            let advice = if options.tls.is_some() { ". See that the port speaks TLS" } else { "" };
+            let why = format!("no answer within {} ms{advice}", waited.as_millis());
+            Err(unreachable(options, &why))
         })
     }
 

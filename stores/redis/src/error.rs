@@ -22,6 +22,9 @@ pub(crate) struct Failure {
     pub(crate) keep: bool,
 }
 
+/// The next step that is followed by the command for it.
+const RIGHTS: &str = "Give this user its rights";
+
 /// What the server can say. The words stand at the beginning of its errors; Redis 6 puts those
 /// that a script met somewhere inside.
 const CODES: [(&str, ErrorKind, &str); 19] = [
@@ -67,7 +70,7 @@ const CODES: [(&str, ErrorKind, &str); 19] = [
         ErrorKind::Rejected,
         "See that the user and the password in the URL, passwordfile= or REDISCLI_AUTH are right",
     ),
-    ("NOPERM", ErrorKind::Rejected, "Give this user its rights"),
+    ("NOPERM", ErrorKind::Rejected, RIGHTS),
     (
         "DENIED",
         ErrorKind::Rejected,
@@ -96,7 +99,8 @@ const CODES: [(&str, ErrorKind, &str); 19] = [
 ];
 
 /// What can be told from the text alone, for errors that share the word `ERR`.
-const TEXTS: [(&str, ErrorKind, &str); 6] = [
+const TEXTS: [(&str, ErrorKind, &str); 7] = [
+    ("The user executing the script", ErrorKind::Rejected, RIGHTS),
     ("max number of clients", ErrorKind::Unavailable, "Raise the server's maxclients"),
     (
         "DB index is out of range",
@@ -138,11 +142,10 @@ pub(crate) fn said(options: &RedisOptions, error: &ServerError, sent: Sent) -> F
         (None, Sent::Nothing) => ErrorKind::Unavailable,
     };
     let mut message = format!("{}: {code} {details}", options.server());
-    if let Some((_, step)) = known.filter(|(_, step)| !step.is_empty()) {
-        message = format!("{message}. {step}");
-    }
-    if code == "NOPERM" || details.contains("NOPERM") {
-        message = format!("{message}: {}", options.acl());
+    match known {
+        Some((_, RIGHTS)) => message = format!("{message}. {RIGHTS}: {}", options.acl()),
+        Some((_, step)) if !step.is_empty() => message = format!("{message}. {step}"),
+        _ => {}
     }
     let keep = matches!(code, "LOADING" | "BUSY" | "OOM" | "NOREPLICAS" | "MISCONF" | "WRONGTYPE");
     Failure { error: StoreError { kind, message }, keep }

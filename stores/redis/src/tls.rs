@@ -11,7 +11,7 @@ mod with {
     use std::path::Path;
     use std::sync::Arc;
 
-    use incumbent_core::store::StoreError;
+    use incumbent_core::store::{ErrorKind, StoreError};
     use redis::RedisError;
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -40,11 +40,18 @@ mod with {
         }
     }
 
-    /// Says so if the server turned us away after the handshake, as it does with TLS 1.3 when it
-    /// wants a client's certificate.
+    /// Says more about a connection that broke after the handshake, as it does with TLS 1.3 when
+    /// the server wants a client's certificate. If the server was gone before its word could be
+    /// read, the cause may be another.
     pub(crate) fn refusal(options: &RedisOptions, error: &RedisError) -> Option<StoreError> {
-        let text = error.to_string();
-        (options.tls.is_some() && text.contains("alert")).then(|| advice(options, &text))
+        options.tls.as_ref()?;
+        let refusal = advice(options, &error);
+        let kind = if error.to_string().contains("alert") {
+            ErrorKind::Rejected
+        } else {
+            ErrorKind::Unavailable
+        };
+        (!error.is_timeout()).then_some(StoreError { kind, ..refusal })
     }
 
     fn config(options: &RedisOptions, how: &TlsOptions) -> Result<ClientConfig, StoreError> {
