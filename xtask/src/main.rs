@@ -45,7 +45,7 @@ enum Command {
     /// Start a private server for tests, print its variable, and stop it at the end of input or
     /// on Ctrl-C.
     Serve {
-        /// Which one: postgres.
+        /// Which one: postgres, redis or mariadb.
         server: String,
     },
 }

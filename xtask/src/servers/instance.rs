@@ -40,12 +40,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A new directory and a free port. A tool that runs as root hands both over to `user`, for
+    /// A new directory and a free port. A tool that runs as root hands them over to `user`, for
     /// servers that refuse to run as root.
-    pub(crate) fn new(name: &str, user: &'static str) -> Result<Self> {
+    pub(crate) fn new(name: &str, user: Option<&'static str>) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix(&format!("incumbent-{name}-")).tempdir()?;
         process::note_directory(directory.path());
-        let user = rustix::process::geteuid().is_root().then_some(user);
+        let user = user.filter(|_| rustix::process::geteuid().is_root());
         if let Some(user) = user {
             let status = Command::new("chown").arg(user).arg(directory.path()).status()?;
             if !status.success() {

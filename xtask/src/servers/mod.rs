@@ -6,7 +6,9 @@
 
 mod install;
 mod instance;
+mod mariadb;
 mod postgres;
+mod redis;
 
 use std::io::Read;
 
@@ -20,20 +22,44 @@ pub(crate) use instance::Running;
 pub(crate) struct Server {
     /// Its name on the command line.
     pub(crate) name: &'static str,
+    /// The crate whose tests want it; without that crate there is nothing to start it for.
+    pub(crate) store: &'static str,
     /// The variable by which tests find it. One that is set already is left alone, and no server
     /// is started.
     pub(crate) variable: &'static str,
     /// Finds it or installs it, and starts it.
     pub(crate) start: fn() -> Result<Running>,
+    /// What its tests start themselves beside it.
+    pub(crate) companions: &'static [Companion],
 }
 
-const ALL: &[Server] = &[postgres::SERVER];
+/// A program that tests start themselves.
+pub(crate) struct Companion {
+    pub(crate) program: &'static str,
+    /// The package of the distribution that has it.
+    pub(crate) package: &'static str,
+    /// Set, so that tests fail without it instead of going on.
+    pub(crate) variable: &'static str,
+}
+
+const ALL: &[Server] = &[postgres::SERVER, redis::SERVER, mariadb::SERVER];
 
 /// Starts all servers, and tells the tests where they are. One that can't be had is a failure,
 /// because the tests of its store would be missing.
 pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
     let mut missing = Vec::new();
     for server in ALL {
+        if !context.root.join(server.store).join("Cargo.toml").is_file() {
+            println!("{}: not needed, there is no {}", server.name, server.store);
+            continue;
+        }
+        for companion in server.companions {
+            context.variables.push((companion.variable.to_owned(), "1".to_owned()));
+            if let Err(error) = install::ensure(companion.program, companion.package) {
+                println!("{}: {error:#}", companion.program);
+                missing.push(companion.program);
+            }
+        }
         if let Ok(url) = std::env::var(server.variable) {
             println!("{}: {url}, as {} says", server.name, server.variable);
             continue;

@@ -6,10 +6,19 @@ use anyhow::{Context as _, Result};
 use rustix::process::Signal;
 
 use super::instance::{Place, Running};
-use super::{Server, install};
+use super::{Companion, Server, install};
 
-pub(super) const SERVER: Server =
-    Server { name: "postgres", variable: "INCUMBENT_TEST_POSTGRES", start };
+pub(super) const SERVER: Server = Server {
+    name: "postgres",
+    store: "stores/postgres",
+    variable: "INCUMBENT_TEST_POSTGRES",
+    start,
+    companions: &[Companion {
+        program: "pgbouncer",
+        package: "pgbouncer",
+        variable: "INCUMBENT_REQUIRE_PGBOUNCER",
+    }],
+};
 
 fn start() -> Result<Running> {
     let programs = match programs() {
@@ -19,7 +28,7 @@ fn start() -> Result<Running> {
             programs().context("PostgreSQL was installed, and its programs can't be found")?
         }
     };
-    let place = Place::new("postgres", "postgres")?;
+    let place = Place::new("postgres", Some("postgres"))?;
     let data = place.path().join("data");
     let mut init = place.command(&programs.join("initdb"));
     init.arg("-D").arg(&data).args(["-U", "postgres", "-A", "trust", "-N"]);
@@ -48,11 +57,6 @@ fn programs() -> Option<PathBuf> {
         .collect();
     found.sort();
     let debian = found.pop().map(|(_, programs)| programs);
-    debian.or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        let both = |directory: &PathBuf| {
-            directory.join("initdb").is_file() && directory.join("postgres").is_file()
-        };
-        std::env::split_paths(&path).find(both)
-    })
+    let here = || install::find("initdb").and_then(|it| it.parent().map(PathBuf::from));
+    debian.or_else(here)
 }
