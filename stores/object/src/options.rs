@@ -1,0 +1,176 @@
+//! What can be chosen about the store.
+
+use std::fmt;
+use std::time::Duration;
+
+use incumbent_core::store::StoreError;
+
+/// Which bucket, and how it is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BucketOptions {
+    pub(crate) cloud: Cloud,
+    pub(crate) bucket: String,
+    pub(crate) prefix: String,
+    pub(crate) timeout: Duration,
+    pub(crate) requests: usize,
+    pub(crate) authorities: Option<String>,
+    pub(crate) bare_etags: bool,
+    pub(crate) create: bool,
+    /// Names and values as object_store knows them. Some are secret.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// Whose object storage it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cloud {
+    /// Amazon S3, and whatever speaks its protocol.
+    S3,
+    /// Google Cloud Storage.
+    Google,
+    /// Azure Blob Storage.
+    Azure,
+}
+
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
+const MOST_REQUESTS: usize = 1_000;
+
+impl Cloud {
+    /// The scheme of its URLs.
+    pub(crate) fn scheme(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Google => "gs",
+            Self::Azure => "az",
+        }
+    }
+}
+
+impl BucketOptions {
+    /// This bucket or container, with the defaults for all else.
+    pub fn new(cloud: Cloud, bucket: impl Into<String>) -> Self {
+        Self {
+            cloud,
+            bucket: bucket.into(),
+            prefix: String::new(),
+            timeout: Duration::from_secs(5),
+            requests: 32,
+            authorities: None,
+            bare_etags: false,
+            create: false,
+            settings: Vec::new(),
+        }
+    }
+
+    /// The options in a URL such as `s3://bucket/prefix?region=eu-central-1`.
+    ///
+    /// See [the crate's documentation](crate#urls) for what may stand there.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if something in the URL isn't understood, or is a secret; the message names it.
+    pub fn parse(url: &str) -> Result<Self, StoreError> {
+        crate::url::parse(url)
+    }
+
+    /// What the names of all objects start with: nothing by default.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// How long a request may take, 5 s by default. A node waits no longer than a third of its
+    /// ttl in any case.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How many requests may be under way at once on each of the three lanes, 32 by default.
+    #[must_use]
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.requests = requests;
+        self
+    }
+
+    /// A PEM file with certificates of authorities to trust beside those of the system.
+    #[must_use]
+    pub fn authorities(mut self, path: impl Into<String>) -> Self {
+        self.authorities = Some(path.into());
+        self
+    }
+
+    /// Whether ETags are sent back without quotes, as some releases of Ceph want them.
+    #[must_use]
+    pub fn bare_etags(mut self, bare: bool) -> Self {
+        self.bare_etags = bare;
+        self
+    }
+
+    /// Whether a missing container is made, which it isn't by default. Only for Azure: a bucket of
+    /// the other clouds has a name that is unique in the world, and a place.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// One of the settings that object_store has for this cloud, such as `region`, `endpoint`,
+    /// `allow_http`, `secret_access_key`. The name is looked at by [`crate::BucketStore::connect`].
+    #[must_use]
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same options, or why they can't be used.
+    pub(crate) fn checked(self) -> Result<Self, StoreError> {
+        if self.bucket.is_empty() || self.bucket.contains('/') {
+            return Err(StoreError::rejected(format!(
+                "{:?} is no bucket's name: write {1}://bucket or {1}://bucket/prefix",
+                self.bucket,
+                self.cloud.scheme()
+            )));
+        }
+        if self.create && self.cloud != Cloud::Azure {
+            return Err(StoreError::rejected(format!(
+                "create=yes works for az:// alone: create the bucket {:?} by hand",
+                self.bucket
+            )));
+        }
+        if self.timeout.is_zero() || self.timeout > LONGEST_TIMEOUT {
+            return Err(StoreError::rejected(format!(
+                "timeout={} is out of bounds: give milliseconds, at most a third of the ttl, such \
+                 as timeout=3000",
+                self.timeout.as_millis()
+            )));
+        }
+        if !(1..=MOST_REQUESTS).contains(&self.requests) {
+            return Err(StoreError::rejected(format!(
+                "requests={} is out of bounds: give a number from 1 to {MOST_REQUESTS}",
+                self.requests
+            )));
+        }
+        Ok(self)
+    }
+
+    /// The URL without anything that could be secret.
+    pub(crate) fn shown(&self) -> String {
+        let (scheme, bucket, prefix) = (self.cloud.scheme(), &self.bucket, &self.prefix);
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        format!("{scheme}://{bucket}{slash}{prefix}")
+    }
+}
+
+impl fmt::Debug for BucketOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.settings.iter().map(|(name, _)| name).collect();
+        f.debug_struct("BucketOptions")
+            .field("url", &self.shown())
+            .field("timeout", &self.timeout)
+            .field("requests", &self.requests)
+            .field("settings", &names)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,209 @@
+//! Reads `s3:`, `gs:` and `az:` URLs.
+
+use std::time::Duration;
+
+use incumbent_core::store::StoreError;
+
+use crate::client;
+use crate::options::{BucketOptions, Cloud};
+
+pub(crate) fn parse(text: &str) -> Result<BucketOptions, StoreError> {
+    // What can't be read isn't shown, for it might hold a secret.
+    let url = url::Url::parse(text).map_err(|error| {
+        StoreError::rejected(format!(
+            "the URL of the object storage isn't understood: {error}. Write s3://bucket/prefix, \
+             gs://bucket/prefix or az://container/prefix"
+        ))
+    })?;
+    let cloud = match url.scheme() {
+        "s3" | "s3a" => Cloud::S3,
+        "gs" => Cloud::Google,
+        "az" | "azure" => Cloud::Azure,
+        other => {
+            return Err(StoreError::rejected(format!(
+                "{other}: is no object storage: write s3://bucket/prefix, gs://bucket/prefix or \
+                 az://container/prefix"
+            )));
+        }
+    };
+    if !url.username().is_empty() || url.password().is_some() || url.port().is_some() {
+        return Err(StoreError::rejected(
+            "an object storage URL holds no user, password or port: credentials come from the \
+             environment, and another server is named by endpoint=",
+        ));
+    }
+    let bucket = url.host_str().unwrap_or_default();
+    let prefix = decoded(url.path().trim_matches('/'))?;
+    let mut options = BucketOptions::new(cloud, bucket).prefix(prefix);
+    let mut seen = Vec::new();
+    for (name, value) in url.query_pairs() {
+        let name = name.to_ascii_lowercase();
+        if seen.contains(&name) {
+            return Err(StoreError::rejected(format!(
+                "{name}= comes twice in the object storage URL: keep one"
+            )));
+        }
+        options = apply(options, &name, &value)?;
+        seen.push(name);
+    }
+    options.checked()
+}
+
+fn apply(options: BucketOptions, name: &str, value: &str) -> Result<BucketOptions, StoreError> {
+    Ok(match (name, value) {
+        ("timeout", _) => match value.parse() {
+            Ok(milliseconds) => options.timeout(Duration::from_millis(milliseconds)),
+            Err(_) => return Err(unknown(name, value, "milliseconds, such as timeout=3000")),
+        },
+        ("requests", _) => match value.parse() {
+            Ok(requests) => options.requests(requests),
+            Err(_) => return Err(unknown(name, value, "a number, such as requests=32")),
+        },
+        ("ca", _) => options.authorities(value),
+        ("etag", "quoted") => options.bare_etags(false),
+        ("etag", "bare") => options.bare_etags(true),
+        ("etag", _) => return Err(unknown(name, value, "quoted or bare")),
+        ("create", "yes") => options.create(true),
+        ("create", "no") => options.create(false),
+        ("create", _) => return Err(unknown(name, value, "yes or no")),
+        _ => setting(options, name, value)?,
+    })
+}
+
+fn setting(options: BucketOptions, name: &str, value: &str) -> Result<BucketOptions, StoreError> {
+    let cloud = options.cloud;
+    if client::knows(cloud, name) {
+        if is_secret(name) {
+            return Err(StoreError::rejected(format!(
+                "{name}= is a secret, and URLs are seen in process lists and logs: set it in the \
+                 environment ({}), or name a file that holds it with {name}_file=",
+                client::variable(cloud, name)
+            )));
+        }
+        return Ok(options.setting(name, value));
+    }
+    let Some(secret) = name.strip_suffix("_file").filter(|name| client::knows(cloud, name)) else {
+        return Err(client::unknown(cloud, name));
+    };
+    let content = std::fs::read_to_string(value).map_err(|error| {
+        StoreError::rejected(format!("{name}={value}: {error}. Name a file that can be read"))
+    })?;
+    Ok(options.setting(secret, content.trim()))
+}
+
+/// Whether this setting's value must not be seen by others.
+fn is_secret(name: &str) -> bool {
+    let open = ["access_key_id", "token_file", "token_service_url", "sse_kms_key_id"];
+    let secret = ["secret", "token", "key", "sas", "password"];
+    !open.iter().any(|end| name.ends_with(end))
+        && secret.iter().any(|part| name.contains(part))
+        && name != "sse_bucket_key_enabled"
+}
+
+fn unknown(name: &str, value: &str, known: &str) -> StoreError {
+    StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
+}
+
+/// Turns `%20` into a blank and so on.
+fn decoded(path: &str) -> Result<String, StoreError> {
+    // The query's rules are those of forms, in which a plus is a blank; in a path it isn't.
+    let plain = path.replace('+', "%2B");
+    let decoded = url::form_urlencoded::parse(plain.as_bytes()).next();
+    let text = decoded.map(|(name, _)| name.into_owned()).unwrap_or_default();
+    if text.contains('\u{fffd}') || path.contains(['&', '=']) {
+        return Err(StoreError::rejected(format!(
+            "{path:?} can't start an object's name: use letters, digits, -, _ and /"
+        )));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::options::{BucketOptions, Cloud};
+    use incumbent_core::store::ErrorKind;
+    use std::time::Duration;
+
+    #[test]
+    fn the_three_clouds_are_told_apart() {
+        let new = BucketOptions::new;
+        assert_eq!(parse("s3://b").unwrap(), new(Cloud::S3, "b"));
+        assert_eq!(parse("s3://b/").unwrap(), new(Cloud::S3, "b"));
+        assert_eq!(parse("gs://b/p/q/").unwrap(), new(Cloud::Google, "b").prefix("p/q"));
+        assert_eq!(parse("az://c/a%20b+c").unwrap(), new(Cloud::Azure, "c").prefix("a b+c"));
+        assert_eq!(parse("azure://c").unwrap(), new(Cloud::Azure, "c"));
+    }
+
+    #[test]
+    fn all_options_are_read() {
+        let url = "s3://b/p?region=eu-central-1&endpoint=http%3A%2F%2F127.0.0.1%3A9000\
+                   &allow_http=true&timeout=1500&requests=8&etag=bare&ca=/etc/ca.pem";
+        let expected = BucketOptions::new(Cloud::S3, "b")
+            .prefix("p")
+            .setting("region", "eu-central-1")
+            .setting("endpoint", "http://127.0.0.1:9000")
+            .setting("allow_http", "true")
+            .timeout(Duration::from_millis(1500))
+            .requests(8)
+            .bare_etags(true)
+            .authorities("/etc/ca.pem");
+        assert_eq!(parse(url).unwrap(), expected);
+    }
+
+    #[test]
+    fn secrets_come_from_files_and_never_from_the_url() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        std::fs::write(&path, "s3cret\n").unwrap();
+        let url = format!("s3://b?secret_access_key_file={}", path.display());
+        let options = parse(&url).unwrap();
+        let expected = BucketOptions::new(Cloud::S3, "b").setting("secret_access_key", "s3cret");
+        assert_eq!(options, expected);
+        assert!(!format!("{options:?}").contains("s3cret"));
+        for url in [
+            "s3://b?secret_access_key=s3cret",
+            "s3://b?session_token=s3cret",
+            "az://c?account_key=s3cret",
+            "az://c?sas_token=s3cret",
+            "az://c?client_secret=s3cret",
+            "gs://b?service_account_key=s3cret",
+            "gs://b?bearer_token=s3cret",
+            "s3://me:s3cret@b",
+        ] {
+            let error = parse(url).expect_err(url);
+            assert!(!error.message.contains("s3cret"), "{url}: {error}");
+            assert!(error.message.contains("environment"), "{url}: {error}");
+        }
+        assert!(parse("s3://b?access_key_id=me").is_ok());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named_with_the_next_step() {
+        for (url, value, step) in [
+            ("bucket", "isn't understood", "s3://bucket/prefix"),
+            ("sqlite://a", "sqlite", "s3://bucket/prefix"),
+            ("s3://", "bucket", "s3://bucket/prefix"),
+            ("s3:///p", "bucket", "s3://bucket/prefix"),
+            ("s3://b?timeout=soon", "timeout=soon", "timeout=3000"),
+            ("s3://b?timeout=0", "timeout=0", "ttl"),
+            ("s3://b?requests=0", "requests=0", "1 to"),
+            ("s3://b?etag=round", "etag=round", "bare"),
+            ("az://c?create=maybe", "create=maybe", "yes or no"),
+            ("s3://b?create=yes", "\"b\"", "by hand"),
+            ("s3://b?color=red", "color", "region"),
+            ("az://c?region=x", "region", "account_name"),
+            ("gs://b?region=x", "region", "base_url"),
+            ("s3://b?bucket=other", "bucket", "region"),
+            ("s3://b?conditional_put=disabled", "conditional_put", "region"),
+            ("s3://b?timeout=1&timeout=2", "timeout", "keep one"),
+            ("s3://b?secret_access_key_file=/none", "/none", "can be read"),
+            ("s3://b/a%ffb", "a%ffb", "letters"),
+        ] {
+            let error = parse(url).expect_err(url);
+            assert_eq!(error.kind, ErrorKind::Rejected, "{url}");
+            assert!(error.message.contains(value), "{url}: {error}");
+            assert!(error.message.contains(step), "{url}: {error}");
+        }
+    }
+}
