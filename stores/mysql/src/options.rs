@@ -1,0 +1,138 @@
+//! What can be chosen about the store.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use incumbent_core::store::StoreError;
+
+use crate::names::Names;
+use crate::password::Password;
+use crate::{fence, schema, url};
+
+/// Which database, and how it is used. Never shows its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MysqlOptions {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) socket: Option<String>,
+    pub(crate) user: String,
+    pub(crate) password: Password,
+    pub(crate) database: String,
+    pub(crate) names: Names,
+    pub(crate) tls: TlsOptions,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) timeout: Duration,
+}
+
+/// How the connection is encrypted, in MySQL's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SslMode {
+    /// Never.
+    Disabled,
+    /// If the server can, whoever it is. The default.
+    Preferred,
+    /// Always, whoever the server is, unless an authority is given.
+    Required,
+    /// Always, with a certificate of a trusted authority.
+    VerifyCa,
+    /// Always, with a certificate of a trusted authority for the host in the URL.
+    VerifyIdentity,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TlsOptions {
+    pub(crate) mode: SslMode,
+    pub(crate) authority: Option<PathBuf>,
+    pub(crate) certificate: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) hostname: Option<String>,
+}
+
+const LONGEST: Duration = Duration::from_secs(600);
+
+impl MysqlOptions {
+    /// The options in a URL such as `mysql://app@db.example/app?ssl-mode=VERIFY_IDENTITY`.
+    ///
+    /// MySQL's own words: `ssl-mode` (`DISABLED`, `PREFERRED`, `REQUIRED`, `VERIFY_CA`,
+    /// `VERIFY_IDENTITY`), `ssl-ca`, `ssl-cert`, `ssl-key` (PEM files), `socket`. A password comes
+    /// from the URL, from `passwordfile`, or else from `MYSQL_PWD`.
+    ///
+    /// incumbent's own: `prefix` (of the tables), `passwordfile` (a file with nothing but the
+    /// password, read again for each connection), `ssl-hostname` (what the certificate is made
+    /// out to, if not to the host), `connect_timeout` and `timeout` (milliseconds).
+    ///
+    /// # Errors
+    ///
+    /// Rejected if something in the URL isn't understood; the message names it.
+    pub fn parse(url: &str) -> Result<Self, StoreError> {
+        url::parse(url, &|name| std::env::var(name).ok())
+    }
+
+    /// What the names of all tables and views start with: `incumbent_` by default.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if it is no plain name.
+    pub fn prefix(mut self, prefix: &str) -> Result<Self, StoreError> {
+        self.names = Names::new(prefix)?;
+        Ok(self)
+    }
+
+    /// How long a connection may take until it can be used, 3 s by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, span: Duration) -> Self {
+        self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
+        self
+    }
+
+    /// How long an exchange may take once it was sent, 10 s by default. Callers usually give up
+    /// earlier.
+    #[must_use]
+    pub fn timeout(mut self, span: Duration) -> Self {
+        self.timeout = span.clamp(Duration::from_millis(1), LONGEST);
+        self
+    }
+
+    /// The SQL that makes the tables and views, for those who let no application do that.
+    #[must_use]
+    pub fn schema_sql(&self) -> String {
+        schema::sql(self)
+    }
+
+    /// The SQL that gives this user the least rights that it needs once the tables are there.
+    #[must_use]
+    pub fn grants_sql(&self) -> String {
+        schema::grants(self)
+    }
+
+    /// The SQL that asserts a term inside an application's own transaction; see
+    /// [`crate::MysqlStore::fence_sql`].
+    #[must_use]
+    pub fn fence_sql(&self) -> String {
+        fence::sql(self)
+    }
+
+    /// The server as messages name it.
+    pub(crate) fn server(&self) -> String {
+        let Self { host, port, database, .. } = self;
+        match &self.socket {
+            Some(socket) => format!("MySQL {socket}/{database}"),
+            None if host.contains(':') => format!("MySQL [{host}]:{port}/{database}"),
+            None => format!("MySQL {host}:{port}/{database}"),
+        }
+    }
+}
+
+impl fmt::Debug for MysqlOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MysqlOptions")
+            .field("server", &self.server())
+            .field("user", &self.user)
+            .field("names", &self.names)
+            .field("tls", &self.tls)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+//! Makes the tables, and tells whether they are ours to use.
+
+use incumbent_core::store::StoreError;
+use mysql_async::Error;
+
+use crate::connection::{Connection, text};
+use crate::error::{Sent, translate};
+use crate::names::quoted;
+use crate::options::MysqlOptions;
+
+/// The format of the tables that this version reads and writes.
+const FORMAT: i64 = 1;
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// All that has to be run once, by a user that may make tables.
+pub(crate) fn sql(options: &MysqlOptions) -> String {
+    let names = &options.names;
+    SCHEMA
+        .replace("{records}", &names.records)
+        .replace("{meta}", &names.meta)
+        .replace("{leases}", &names.object("leases"))
+        .replace("{members}", &names.object("members"))
+        .replace("{format}", &FORMAT.to_string())
+}
+
+/// The least rights that a user needs to use the tables once they are there.
+pub(crate) fn grants(options: &MysqlOptions) -> String {
+    let (names, database) = (&options.names, quoted(&options.database));
+    let user = quoted(&options.user);
+    format!(
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON {database}.{} TO {user}@`%`;\n\
+         GRANT SELECT ON {database}.{} TO {user}@`%`;\n",
+        names.records, names.meta
+    )
+}
+
+/// The statement that finds what is there, as far as this user may see it.
+pub(crate) fn question(options: &MysqlOptions) -> String {
+    let names = ["records", "meta", "leases", "members"]
+        .map(|name| format!("'{}{name}'", options.names.prefix()));
+    format!(
+        "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
+         AND TABLE_NAME IN ({})",
+        names.join(", ")
+    )
+}
+
+/// What is there before anything is made: names after the prefix, and the engines of tables.
+pub(crate) struct Present {
+    pub(crate) objects: Vec<(String, Option<String>)>,
+}
+
+impl Present {
+    fn has(&self, name: &str) -> bool {
+        self.objects.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Makes what is missing and checks what is there.
+pub(crate) async fn prepare(
+    connection: &mut Connection,
+    options: &MysqlOptions,
+    present: &Present,
+) -> Result<(), StoreError> {
+    let tables = present.has("records") && present.has("meta");
+    if !tables {
+        make_tables(connection, options).await?;
+    }
+    if !tables || !present.has("leases") || !present.has("members") {
+        make_views(connection, options).await;
+    }
+    let other = present.objects.iter().find_map(|(name, engine)| {
+        let engine = engine.as_deref().filter(|_| name.eq_ignore_ascii_case("records"))?;
+        (!engine.eq_ignore_ascii_case("InnoDB")).then_some(engine)
+    });
+    if let Some(engine) = other {
+        let records = &options.names.records;
+        return Err(StoreError::rejected(format!(
+            "{}: the table {records} has the engine {engine}, which loses records or can't \
+             compare and swap. Run: ALTER TABLE {records} ENGINE = InnoDB;",
+            options.server()
+        )));
+    }
+    check_format(connection, options).await
+}
+
+/// The statements of the schema, one by one: views apart from all else.
+fn statements(options: &MysqlOptions, views: bool) -> Vec<String> {
+    let text = sql(options);
+    let lines = text.lines().filter(|line| !line.starts_with("--"));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let statements = text.split(";\n").map(|statement| statement.trim().trim_end_matches(';'));
+    statements
+        .filter(|statement| !statement.is_empty() && statement.contains(" VIEW ") == views)
+        .map(str::to_owned)
+        .collect()
+}
+
+async fn make_tables(
+    connection: &mut Connection,
+    options: &MysqlOptions,
+) -> Result<(), StoreError> {
+    for statement in statements(options, false) {
+        let Err(error) = connection.run(&statement).await else { continue };
+        if let Error::Server(said) = &error
+            && matches!(said.code, 1044 | 1142 | 1227)
+        {
+            return Err(StoreError::rejected(format!(
+                "{}: the tables {}… are missing and the user {} may not make them ({}). Let a \
+                 user that may run this once, in the database {}:\n{}\n{}",
+                options.server(),
+                options.names.prefix(),
+                options.user,
+                said.message,
+                options.database,
+                sql(options),
+                grants(options)
+            )));
+        }
+        return Err(translate(options, &error, Sent::Nothing).error);
+    }
+    Ok(())
+}
+
+/// The views are for people alone, so a user that may not make them goes without.
+async fn make_views(connection: &mut Connection, options: &MysqlOptions) {
+    for statement in statements(options, true) {
+        let _ = connection.run(&statement).await;
+    }
+}
+
+async fn check_format(
+    connection: &mut Connection,
+    options: &MysqlOptions,
+) -> Result<(), StoreError> {
+    let meta = &options.names.meta;
+    let sql = format!("SELECT value FROM {meta} WHERE name = 'format'");
+    let rows = connection.run(&sql).await;
+    let rows = rows.map_err(|error| translate(options, &error, Sent::Nothing).error)?;
+    let format = rows.first().and_then(|row| text(row, 0)).and_then(|value| value.parse().ok());
+    match format {
+        Some(FORMAT) => Ok(()),
+        Some(newer) if newer > FORMAT => Err(StoreError::rejected(format!(
+            "{}: the tables have format {newer}, made by a newer version of incumbent than this \
+             one, which knows format {FORMAT}. Upgrade this program, or choose another prefix=",
+            options.server()
+        ))),
+        found => Err(StoreError::rejected(format!(
+            "{}: the table {meta} says format {}, which no version of incumbent wrote. Choose \
+             another prefix=",
+            options.server(),
+            found.map_or("nothing".to_owned(), |format: i64| format.to_string())
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_cut_at_its_statements() {
+        let options = MysqlOptions::parse("mysql://me@db/app?prefix=x_").unwrap();
+        let tables = statements(&options, false);
+        assert_eq!(tables.len(), 3, "{tables:#?}");
+        assert!(tables.iter().all(|statement| statement.contains("`x_")), "{tables:#?}");
+        let views = statements(&options, true);
+        assert_eq!(views.len(), 2, "{views:#?}");
+        assert!(!sql(&options).contains('{'), "{}", sql(&options));
+    }
+
+    #[test]
+    fn rights_name_the_user_whatever_it_is() {
+        let options = MysqlOptions::parse("mysql://o%27brien@db/a%60b").unwrap();
+        let grants = grants(&options);
+        assert!(grants.contains("`a``b`.`incumbent_records` TO `o'brien`@`%`"), "{grants}");
+    }
+}

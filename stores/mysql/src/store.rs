@@ -1,0 +1,124 @@
+//! The store itself: three lanes to the server.
+
+use std::fmt;
+use std::sync::Arc;
+
+use incumbent_core::store::{
+    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+};
+
+use crate::exchange::Job;
+use crate::lane::LaneSlot;
+use crate::names::stored_cluster;
+use crate::options::MysqlOptions;
+use crate::session::Session;
+
+/// The largest value, however much more a server takes.
+const LARGEST_VALUE: usize = 4 * 1024 * 1024;
+
+/// Records in a MySQL or MariaDB database. Clones share their connections, which close with the
+/// last.
+#[derive(Clone)]
+pub struct MysqlStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: MysqlOptions,
+    capabilities: Capabilities,
+    beat: LaneSlot,
+    change: LaneSlot,
+    watch: LaneSlot,
+}
+
+impl MysqlStore {
+    /// Connects to the database that a URL names; see [`MysqlOptions::parse`]. Makes the tables
+    /// where they are missing.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if the URL, the user, the database or its tables can't be used as they are;
+    /// unavailable if the server can't be reached or takes no writes. The message names the next
+    /// step and never a password.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::open(MysqlOptions::parse(url)?).await
+    }
+
+    /// Connects as these options say.
+    ///
+    /// # Errors
+    ///
+    /// As [`MysqlStore::connect`].
+    pub async fn open(options: MysqlOptions) -> Result<Self, StoreError> {
+        let first = Session::open(&options).await?;
+        let room = (first.settings.packet / 2).saturating_sub(64 * 1024);
+        let capabilities = Capabilities {
+            kind: "mysql",
+            push: false,
+            clock: true,
+            max_operations: 10_000,
+            max_value: room.min(LARGEST_VALUE),
+            durable: first.settings.durable,
+            shared: true,
+        };
+        let (change, watch) = (LaneSlot::default(), LaneSlot::default());
+        let beat = LaneSlot::new(Some(first));
+        Ok(Self { inner: Arc::new(Inner { options, capabilities, beat, change, watch }) })
+    }
+
+    /// The options that it was opened with.
+    #[must_use]
+    pub fn options(&self) -> &MysqlOptions {
+        &self.inner.options
+    }
+
+    /// The SQL that makes the tables and views, for those who let no application do that.
+    #[must_use]
+    pub fn schema_sql(options: &MysqlOptions) -> String {
+        options.schema_sql()
+    }
+
+    /// The SQL that asserts a term inside an application's own transaction.
+    ///
+    /// Its three parameters are the cluster, the lease's key (`lease/scheduler`) and the term. Run
+    /// it in the transaction that writes, before the commit: one row means that the lease is held
+    /// in this very term and can't change hands until the transaction has ended; no row means
+    /// that leadership is over, and the transaction must be rolled back.
+    ///
+    /// A plain SELECT without the lock protects nothing.
+    #[must_use]
+    pub fn fence_sql(&self) -> String {
+        self.inner.options.fence_sql()
+    }
+}
+
+impl Store for MysqlStore {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities.clone()
+    }
+
+    fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
+        let Inner { options, capabilities, beat, change, watch } = &*self.inner;
+        let slot = match lane {
+            Lane::Beat => beat,
+            Lane::Change => change,
+            Lane::Watch => watch,
+        };
+        Box::pin(async move {
+            let job = Job { cluster: stored_cluster(cluster), exchange, lane };
+            job.check(capabilities.max_value)?;
+            slot.exchange(options, &job).await
+        })
+    }
+
+    /// MySQL can't push: readers are timed by what is due.
+    fn hints(&self, _cluster: &str, _wake: Wake) -> Option<HintGuard> {
+        None
+    }
+}
+
+impl fmt::Debug for MysqlStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MysqlStore").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
