@@ -1,0 +1,306 @@
+//! Applies the writes of an exchange and answers its reads, all at once on one connection.
+
+use async_nats::HeaderMap;
+use futures_util::future::{BoxFuture, join};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use incumbent_core::store::{
+    ErrorKind, Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, StoreError,
+    Version, Write,
+};
+
+use crate::api::{ApiError, Envelope, Got, Kept, LastOf, Purge, Purged, Stored};
+use crate::error::{Sort, Trouble, answered, nonsense, unanswered};
+use crate::keys::{self, Subjects};
+use crate::session::{Session, encoded};
+
+/// How many requests are under way at a time. Servers drop what comes faster than they can queue
+/// it, some from 10,000 on.
+const WINDOW: usize = 256;
+
+/// How often a list is started again because records came or went between its pages.
+const RESTARTS: usize = 5;
+
+const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
+
+/// One exchange, ready to be sent.
+pub(crate) struct Job {
+    pub(crate) subjects: Subjects,
+    pub(crate) exchange: Exchange,
+    pub(crate) hints: bool,
+}
+
+impl Job {
+    /// Rejects what NATS can't keep, before anything is sent.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        for write in &self.exchange.writes {
+            self.subjects.subject(write.key())?;
+        }
+        for read in &self.exchange.reads {
+            if let Read::Key { key, .. } = read {
+                self.subjects.subject(key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The error if the runtime goes away in mid-air.
+    pub(crate) fn abandoned(&self) -> ErrorKind {
+        if self.exchange.writes.is_empty() { ErrorKind::Unavailable } else { ErrorKind::Unknown }
+    }
+}
+
+impl Session {
+    /// Does all of an exchange, or says what may have become of it.
+    pub(crate) async fn exchange(&self, job: &Job) -> Result<Reply, StoreError> {
+        let Exchange { writes, reads } = &job.exchange;
+        let writing = async {
+            let writes = writes.iter().map(|write| self.write(job, write).boxed());
+            let outcomes = pipelined(writes.collect()).await;
+            self.hint(job, &outcomes).await;
+            outcomes
+        };
+        let reading = reads.iter().map(|read| self.read(job, read).boxed());
+        let reading = pipelined(reading.collect());
+        let (outcomes, found) = join(writing, reading).await;
+        settled(outcomes, found)
+    }
+
+    async fn write(&self, job: &Job, write: &Write) -> Result<Outcome, StoreError> {
+        let subject = job.subjects.subject(write.key())?;
+        match write {
+            Write::Put(put) => self.put(&subject, put).await,
+            Write::Delete(_) => self.delete(&subject).await,
+        }
+    }
+
+    async fn put(&self, subject: &str, put: &Put) -> Result<Outcome, StoreError> {
+        let expected = match &put.expect {
+            Expect::Absent => 0,
+            Expect::Version(version) => match self.sequence(version) {
+                Some(sequence) => sequence,
+                None => return Ok(Outcome::Refused),
+            },
+        };
+        if let Some(sequence) = self.publish(subject, expected, &put.value).await? {
+            return Ok(Outcome::Applied(self.version(sequence)));
+        }
+        if put.expect != Expect::Absent {
+            return Ok(Outcome::Refused);
+        }
+        // The first was refused and is done with. Perhaps all that is there is the mark of a
+        // record that somebody deleted by hand; then the record is absent at that number.
+        let Some(mark) = self.last(subject).await?.filter(Kept::is_marker) else {
+            return Ok(Outcome::Refused);
+        };
+        let sequence = self.publish(subject, mark.seq, &put.value).await?;
+        Ok(sequence.map_or(Outcome::Refused, |sequence| Outcome::Applied(self.version(sequence))))
+    }
+
+    /// Stores a value if this is the last number of its subject, and tells the new number.
+    async fn publish(
+        &self,
+        subject: &str,
+        expected: u64,
+        value: &[u8],
+    ) -> Result<Option<u64>, StoreError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(EXPECTED, expected.to_string().as_str());
+        let answer = self.request(subject, Some(headers), value.to_vec()).await;
+        let answer = answer.map_err(|trouble| self.fail(trouble, Sort::Write))?;
+        let envelope = serde_json::from_slice::<Envelope<Stored>>(&answer.payload);
+        match envelope.map_err(|_| None).and_then(Envelope::open) {
+            Ok(stored) if stored.stream == keys::stream(&self.options.bucket) => {
+                Ok(Some(stored.seq))
+            }
+            Err(Some(error)) if ApiError::WRONG_SEQUENCE.contains(&error.err_code) => Ok(None),
+            Err(Some(error)) => Err(self.say(&error, Sort::Write)),
+            Ok(_) | Err(None) => Err(nonsense(&self.options, Sort::Write)),
+        }
+    }
+
+    /// Removes the record and leaves no mark, which would stay for good. Numbers go on growing.
+    async fn delete(&self, subject: &str) -> Result<Outcome, StoreError> {
+        let body = encoded(&Purge { filter: subject });
+        let request = format!("$JS.API.STREAM.PURGE.{}", keys::stream(&self.options.bucket));
+        let answer = self.ask::<Purged>(&request, body).await;
+        match answer.map_err(|trouble| self.fail(trouble, Sort::Write))? {
+            Ok(Purged { success: true }) => Ok(Outcome::Deleted),
+            Ok(Purged { success: false }) | Err(None) => Err(nonsense(&self.options, Sort::Write)),
+            Err(Some(error)) => Err(self.say(&error, Sort::Write)),
+        }
+    }
+
+    async fn read(&self, job: &Job, read: &Read) -> Result<Found, StoreError> {
+        match read {
+            Read::Key { key, unless } => {
+                let subject = job.subjects.subject(key)?;
+                let record = self.record(key, &subject).await?;
+                Ok(match record {
+                    None => Found::Absent,
+                    Some(record) if Some(&record.version) == unless.as_ref() => Found::Unchanged,
+                    Some(record) => Found::Record(record),
+                })
+            }
+            Read::Prefix(prefix) => self.list(job, prefix).await.map(Found::Records),
+        }
+    }
+
+    async fn record(&self, key: &Key, subject: &str) -> Result<Option<Record>, StoreError> {
+        let Some(kept) = self.last(subject).await?.filter(|kept| !kept.is_marker()) else {
+            return Ok(None);
+        };
+        let value = kept.value().ok_or_else(|| nonsense(&self.options, Sort::Read))?;
+        let version: Version = self.version(kept.seq);
+        Ok(Some(Record { key: key.clone(), value, version, age: None }))
+    }
+
+    /// What the stream's leader keeps last under a subject. Direct gets would be cheaper for a
+    /// server, but any replica may answer them, with what is no longer so.
+    async fn last(&self, subject: &str) -> Result<Option<Kept>, StoreError> {
+        let body = encoded(&LastOf { last_by_subj: subject });
+        let request = format!("$JS.API.STREAM.MSG.GET.{}", keys::stream(&self.options.bucket));
+        let answer = self.ask::<Got>(&request, body).await;
+        match answer.map_err(|trouble| self.fail(trouble, Sort::Read))? {
+            Ok(got) => Ok(Some(got.message)),
+            Err(Some(error)) if error.err_code == ApiError::NO_MESSAGE => Ok(None),
+            Err(Some(error)) => Err(self.say(&error, Sort::Read)),
+            Err(None) => Err(nonsense(&self.options, Sort::Read)),
+        }
+    }
+
+    async fn list(&self, job: &Job, prefix: &Key) -> Result<Vec<Record>, StoreError> {
+        let subjects = self.subjects(&job.subjects.filter(prefix)).await?;
+        let mut wanted: Vec<_> = subjects
+            .into_iter()
+            .filter_map(|subject| Some((job.subjects.key(&subject)?, subject)))
+            .filter(|(key, _)| key.as_str().starts_with(prefix.as_str()))
+            .collect();
+        wanted.sort();
+        let asked = wanted.iter().map(|(key, subject)| self.record(key, subject).boxed());
+        let answers = pipelined(asked.collect()).await;
+        // What was deleted since it was listed is absent.
+        answers.into_iter().filter_map(Result::transpose).collect()
+    }
+
+    /// All subjects that pass a filter. The server gives them in pages of 100,000.
+    async fn subjects(&self, filter: &str) -> Result<Vec<String>, StoreError> {
+        'again: for _ in 0..RESTARTS {
+            let mut subjects = Vec::new();
+            let mut first = None;
+            loop {
+                let info = self.info(Some(filter), Some(subjects.len())).await?;
+                let info = info.map_err(|error| self.say(&error, Sort::Read))?;
+                let page = info.state.subjects.unwrap_or_default();
+                let state = (info.state.last_seq, info.state.num_deleted, info.total);
+                // Pages are counted from the start, so what came or went in between could hide
+                // a record between two of them.
+                if *first.get_or_insert(state) != state {
+                    continue 'again;
+                }
+                let ended = page.is_empty();
+                subjects.extend(page.into_keys());
+                if ended || subjects.len() >= info.total {
+                    return Ok(subjects);
+                }
+            }
+        }
+        Err(StoreError::unavailable(format!(
+            "{}: records came and went too fast to list more than a page of them",
+            self.options.shown()
+        )))
+    }
+
+    /// Tells others, once what they shall see is there.
+    async fn hint(&self, job: &Job, outcomes: &[Result<Outcome, StoreError>]) {
+        let pairs = job.exchange.writes.iter().zip(outcomes);
+        let told = pairs.filter(|(write, outcome)| {
+            matches!(write, Write::Put(put) if put.hint)
+                && matches!(outcome, Ok(Outcome::Applied(_)))
+        });
+        if job.hints
+            && told.count() > 0
+            && let Some(client) = self.client()
+        {
+            // A hint may be lost.
+            let _ = client.publish(job.subjects.hint.clone(), Default::default()).await;
+        }
+    }
+
+    fn fail(&self, trouble: Trouble, sort: Sort) -> StoreError {
+        if trouble == Trouble::NobodyThere {
+            // The next connection finds out why, and makes the bucket anew if it is gone.
+            self.end("nobody answers for the bucket");
+        }
+        unanswered(&self.options, trouble, sort)
+    }
+
+    fn say(&self, error: &ApiError, sort: Sort) -> StoreError {
+        if error.err_code == ApiError::NO_STREAM {
+            self.end("the bucket is gone");
+        }
+        answered(&self.options, error, sort)
+    }
+}
+
+/// Sends all without waiting for answers in between, as far as the window reaches.
+async fn pipelined<T>(requests: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    stream::iter(requests).buffered(WINDOW).collect().await
+}
+
+/// The reply, or one error for all. What was applied can't be told beside an error, so it makes
+/// the whole of it unknown.
+fn settled(
+    outcomes: Vec<Result<Outcome, StoreError>>,
+    found: Vec<Result<Found, StoreError>>,
+) -> Result<Reply, StoreError> {
+    let applied = outcomes.iter().any(|outcome| match outcome {
+        Ok(Outcome::Applied(_) | Outcome::Deleted) => true,
+        Ok(Outcome::Refused) => false,
+        Err(error) => error.kind == ErrorKind::Unknown,
+    });
+    let mut worst: Option<&StoreError> = None;
+    let errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    for error in errors.chain(found.iter().filter_map(|found| found.as_ref().err())) {
+        if worst.is_none_or(|worst| weight(error.kind) > weight(worst.kind)) {
+            worst = Some(error);
+        }
+    }
+    if let Some(worst) = worst {
+        let kind = if applied { ErrorKind::Unknown } else { worst.kind };
+        return Err(StoreError { kind, message: worst.message.clone() });
+    }
+    Ok(Reply {
+        writes: outcomes.into_iter().flatten().collect(),
+        reads: found.into_iter().flatten().collect(),
+    })
+}
+
+fn weight(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Unavailable => 0,
+        ErrorKind::Unknown => 1,
+        ErrorKind::Rejected => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_applied_beside_an_error_makes_it_unknown() {
+        let gone = || Err(StoreError::unavailable("gone"));
+        let applied = || Ok(Outcome::Applied(Version::new("1")));
+        let kind = |outcomes, found| settled(outcomes, found).unwrap_err().kind;
+        assert_eq!(kind(vec![Ok(Outcome::Refused), gone()], vec![]), ErrorKind::Unavailable);
+        assert_eq!(kind(vec![applied(), gone()], vec![]), ErrorKind::Unknown);
+        assert_eq!(
+            kind(vec![applied()], vec![Err(StoreError::unavailable("x"))]),
+            ErrorKind::Unknown
+        );
+        let denied = Err(StoreError::rejected("denied"));
+        assert_eq!(kind(vec![denied.clone(), gone()], vec![]), ErrorKind::Rejected);
+        assert_eq!(kind(vec![denied, Ok(Outcome::Deleted)], vec![]), ErrorKind::Unknown);
+        assert_eq!(settled(vec![applied()], vec![Ok(Found::Absent)]).unwrap().reads.len(), 1);
+    }
+}

@@ -1,0 +1,252 @@
+//! One connection to the server, opened with all the care that relying on it needs.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::client::RequestErrorKind;
+use async_nats::{Client, HeaderMap, Message, Request};
+use incumbent_core::store::{StoreError, Version};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use crate::api::{ApiError, Envelope, Info, InfoRequest};
+use crate::bucket;
+use crate::error::{Sort, Trouble, nonsense};
+use crate::keys;
+use crate::locked::locked;
+use crate::options::NatsOptions;
+
+/// An open connection and what is known of it.
+pub(crate) struct Session {
+    pub(crate) options: Arc<NatsOptions>,
+    /// Which making of the bucket this connection has found, as a short text.
+    pub(crate) epoch: Arc<str>,
+    /// The one that was found last by any connection of the store.
+    current: Arc<Mutex<Arc<str>>>,
+    line: Line,
+}
+
+/// Whether the connection can be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Sound,
+    /// So many exchanges were given up by their callers and have not been answered.
+    Doubtful(u32),
+    /// Not to be used any more, and why.
+    Lost(Arc<str>),
+}
+
+/// The driver's client together with what became of its connection. The driver would connect
+/// again by itself and send what it still had; here a connection that is lost stays so, and the
+/// next one is another line.
+#[derive(Clone)]
+pub(crate) struct Line {
+    client: Arc<Mutex<Option<Client>>>,
+    health: Arc<watch::Sender<Health>>,
+}
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        Self { client: Arc::default(), health: Arc::new(watch::Sender::new(Health::Sound)) }
+    }
+
+    pub(crate) fn attach(&self, client: Client) {
+        *locked(&self.client) = Some(client);
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.health.borrow().clone()
+    }
+
+    /// Gives the connection up, and with it all that is under way. The driver ends with its last
+    /// client, and everybody who waits on one lets go of it now.
+    pub(crate) fn end(&self, why: &str) {
+        self.health.send_if_modified(|health| {
+            let first = !matches!(health, Health::Lost(_));
+            if first {
+                *health = Health::Lost(why.into());
+            }
+            first
+        });
+        let client = locked(&self.client).take();
+        drop(client);
+    }
+
+    fn client(&self) -> Option<Client> {
+        locked(&self.client).clone()
+    }
+
+    async fn lost(&self) -> Arc<str> {
+        let mut health = self.health.subscribe();
+        match health.wait_for(|health| matches!(health, Health::Lost(_))).await.as_deref() {
+            Ok(Health::Lost(why)) => Arc::clone(why),
+            _ => "the connection is gone".into(),
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        options: &Arc<NatsOptions>,
+        current: &Arc<Mutex<Arc<str>>>,
+        line: Line,
+    ) -> Self {
+        let epoch = Arc::clone(&locked(current));
+        Self { options: Arc::clone(options), epoch, current: Arc::clone(current), line }
+    }
+
+    /// Takes note of when the bucket was made.
+    pub(crate) fn found(mut self, epoch: Arc<str>) -> Self {
+        *locked(&self.current) = Arc::clone(&epoch);
+        self.epoch = epoch;
+        self
+    }
+
+    pub(crate) fn client(&self) -> Option<Client> {
+        self.line.client()
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let health = self.line.health();
+        if !matches!(health, Health::Lost(_)) && *locked(&self.current) != self.epoch {
+            return Health::Lost("the bucket was made anew".into());
+        }
+        health
+    }
+
+    /// Waits until it is known whether the connection can be relied on.
+    pub(crate) async fn settled(&self) {
+        let mut health = self.line.health.subscribe();
+        let _ = health.wait_for(|health| !matches!(health, Health::Doubtful(_))).await;
+    }
+
+    /// Waits until the connection is lost.
+    pub(crate) async fn lost(&self) {
+        self.line.lost().await;
+    }
+
+    /// A caller gave up waiting.
+    pub(crate) fn doubt(&self) {
+        self.line.health.send_modify(|health| match health {
+            Health::Sound => *health = Health::Doubtful(1),
+            Health::Doubtful(count) => *count += 1,
+            Health::Lost(_) => {}
+        });
+    }
+
+    /// What a caller had given up on was answered after all.
+    pub(crate) fn trust(&self) {
+        self.line.health.send_modify(|health| match health {
+            Health::Doubtful(count) if *count > 1 => *count -= 1,
+            Health::Doubtful(_) => *health = Health::Sound,
+            Health::Sound | Health::Lost(_) => {}
+        });
+    }
+
+    pub(crate) fn end(&self, why: &str) {
+        self.line.end(why);
+    }
+
+    /// The version of what has this sequence number. A bucket made anew counts from the start
+    /// again, so the number alone would repeat (F8).
+    pub(crate) fn version(&self, sequence: u64) -> Version {
+        Version::new(&format!("{sequence}-{}", self.epoch))
+    }
+
+    /// The sequence number of a version of this bucket; none of any other has one.
+    pub(crate) fn sequence(&self, version: &Version) -> Option<u64> {
+        let (sequence, epoch) = version.as_str().split_once('-')?;
+        (epoch == &*self.epoch).then(|| sequence.parse().ok()).flatten()
+    }
+
+    /// Sends one request, once, and waits for its answer.
+    pub(crate) async fn request(
+        &self,
+        subject: &str,
+        headers: Option<HeaderMap>,
+        payload: Vec<u8>,
+    ) -> Result<Message, Trouble> {
+        let Some(client) = self.client() else {
+            return Err(Trouble::Unsent("the connection was lost before anything was sent".into()));
+        };
+        let mut request = Request::new().payload(payload.into()).timeout(None);
+        if let Some(headers) = headers {
+            request = request.headers(headers);
+        }
+        let span: Duration = self.options.timeout;
+        tokio::select! {
+            biased;
+            answer = client.send_request(subject.to_owned(), request) => {
+                answer.map_err(|error| match error.kind() {
+                    RequestErrorKind::NoResponders => Trouble::NobodyThere,
+                    RequestErrorKind::InvalidSubject => Trouble::Unsent(error.to_string()),
+                    RequestErrorKind::MaxPayloadExceeded => Trouble::TooLarge(error.to_string()),
+                    RequestErrorKind::TimedOut | RequestErrorKind::Other => {
+                        Trouble::Silence("the connection was lost before the answer".to_owned())
+                    }
+                })
+            }
+            why = self.line.lost() => Err(blamed(&why, subject)),
+            () = tokio::time::sleep(span) => {
+                self.end("a request was not answered in time");
+                Err(Trouble::Silence(format!("no answer came in {span:?}")))
+            }
+        }
+    }
+
+    /// Asks the JetStream interface.
+    #[allow(clippy::type_complexity)] // No answer; an answer that is an error; nonsense.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        subject: &str,
+        body: Vec<u8>,
+    ) -> Result<Result<T, Option<ApiError>>, Trouble> {
+        let answer = self.request(subject, None, body).await?;
+        Ok(match serde_json::from_slice::<Envelope<T>>(&answer.payload) {
+            Ok(envelope) => envelope.open(),
+            Err(_) => Err(None),
+        })
+    }
+
+    /// What the stream is like, with the subjects that pass this filter from this place on.
+    pub(crate) async fn info(
+        &self,
+        filter: Option<&str>,
+        offset: Option<usize>,
+    ) -> Result<Result<Info, ApiError>, StoreError> {
+        let subject = format!("$JS.API.STREAM.INFO.{}", keys::stream(&self.options.bucket));
+        let body = encoded(&InfoRequest { subjects_filter: filter, offset });
+        let answer = self.ask(&subject, body).await;
+        match answer.map_err(|trouble| bucket::unprepared(&self.options, trouble))? {
+            Ok(info) => Ok(Ok(info)),
+            Err(Some(error)) => Ok(Err(error)),
+            Err(None) => Err(nonsense(&self.options, Sort::Read)),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.line.end("the store was closed");
+    }
+}
+
+/// Plain data always has a JSON form; should it ever have none, the server says what is missing.
+pub(crate) fn encoded(request: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(request).unwrap_or_default()
+}
+
+/// What the loss of a connection means for a request to this subject. The server says which
+/// subject it refused, and then that message surely went nowhere.
+fn blamed(why: &str, subject: &str) -> Trouble {
+    if is_denial(why) && why.contains(&format!("\"{subject}\"")) {
+        return Trouble::Denied(why.to_owned());
+    }
+    Trouble::Silence(why.to_owned())
+}
+
+/// Whether the server said that a right is missing.
+pub(crate) fn is_denial(why: &str) -> bool {
+    why.to_ascii_lowercase().contains("permissions violation")
+}
