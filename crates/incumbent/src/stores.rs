@@ -22,6 +22,7 @@ pub(crate) const KINDS: &[Kind] = &[
         built: cfg!(feature = "postgres"),
     },
     Kind { schemes: &["redis", "rediss"], feature: "redis", built: cfg!(feature = "redis") },
+    Kind { schemes: &["nats", "tls"], feature: "nats", built: cfg!(feature = "nats") },
 ];
 
 /// Connects to a store that is built in; nothing if this scheme isn't. To be awaited on
@@ -39,6 +40,8 @@ pub(crate) async fn connect(scheme: &str, url: &str) -> Option<Result<OpenStore,
         "redis" | "rediss" => {
             Some(incumbent_redis::RedisStore::connect(url).await.map(OpenStore::from))
         }
+        #[cfg(feature = "nats")]
+        "nats" | "tls" => Some(incumbent_nats::NatsStore::connect(url).await.map(OpenStore::from)),
         _ => None,
     }
 }
