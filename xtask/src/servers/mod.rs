@@ -7,6 +7,7 @@
 mod install;
 mod instance;
 mod mariadb;
+mod nats;
 mod postgres;
 mod redis;
 
@@ -42,12 +43,15 @@ pub(crate) struct Companion {
     pub(crate) variable: &'static str,
 }
 
-const ALL: &[Server] = &[postgres::SERVER, redis::SERVER, mariadb::SERVER];
+const ALL: &[Server] = &[postgres::SERVER, redis::SERVER, mariadb::SERVER, nats::SERVER];
+
+/// Those that can be done without: where they can't be had they are named, and no failure.
+const OPTIONAL: &[&str] = &[nats::SERVER.name];
 
 /// Starts all servers, and tells the tests where they are. One that can't be had is a failure,
-/// because the tests of its store would be missing.
+/// because the tests of its store would be missing, unless it is among the optional ones.
 pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
-    let mut missing = Vec::new();
+    let (mut missing, mut without) = (Vec::new(), Vec::new());
     for server in ALL {
         if !context.root.join(server.store).join("Cargo.toml").is_file() {
             println!("{}: not needed, there is no {}", server.name, server.store);
@@ -72,14 +76,16 @@ pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
             }
             Err(error) => {
                 println!("{}: {error:#}", server.name);
-                missing.push(server.name);
+                let optional = OPTIONAL.contains(&server.name);
+                if optional { &mut without } else { &mut missing }.push(server.name);
             }
         }
     }
-    if missing.is_empty() {
-        return Ok(Verdict::Passed);
-    }
-    Ok(Verdict::Failed(format!("could not be had: {}", missing.join(", "))))
+    Ok(match (missing.as_slice(), without.as_slice()) {
+        ([], []) => Verdict::Passed,
+        ([], without) => Verdict::Skipped(format!("could not be had: {}", without.join(", "))),
+        (missing, _) => Verdict::Failed(format!("could not be had: {}", missing.join(", "))),
+    })
 }
 
 /// Starts one server for somebody who develops.
