@@ -1,0 +1,109 @@
+//! Encrypted connections to a server with a certificate made here.
+#![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Server, apply, create, open};
+use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_nats::NatsStore;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
+    }
+
+    /// A certificate and its key for this name, in files beginning so.
+    fn issue(&self, name: &str, place: &Path, start: &str) -> (PathBuf, PathBuf) {
+        let params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.0).expect("a certificate");
+        let paths = (place.join(format!("{start}.crt")), place.join(format!("{start}.key")));
+        std::fs::write(&paths.0, certificate.pem()).expect("a file");
+        std::fs::write(&paths.1, key.serialize_pem()).expect("a file");
+        paths
+    }
+
+    fn save(&self, place: &Path, name: &str) -> String {
+        let path = place.join(name);
+        std::fs::write(&path, self.0.pem()).expect("a file");
+        path.display().to_string()
+    }
+}
+
+async fn refusal(url: &str) -> StoreError {
+    NatsStore::connect(url).await.err().unwrap_or_else(|| panic!("{url} was accepted"))
+}
+
+#[tokio::test]
+async fn only_a_trusted_server_is_talked_to() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (ours, others) = (Authority::new(), Authority::new());
+    let (root, wrong) =
+        (ours.save(place.path(), "root.pem"), others.save(place.path(), "wrong.pem"));
+    let (certificate, key) = ours.issue("localhost", place.path(), "server");
+    let (own, own_key) = ours.issue("app", place.path(), "client");
+    let files = |verify: bool| {
+        format!(
+            "jetstream {{ store_dir: \"DIRECTORY\" }}\n\
+             tls {{ cert_file: {certificate:?}, key_file: {key:?}, ca_file: {root:?}, verify: {verify} }}"
+        )
+    };
+    let Some(server) = Server::with(&files(false)) else { return };
+    let url =
+        |scheme: &str, host: &str, more: &str| format!("{scheme}://{host}:{}?{more}", server.port);
+    let trusted = format!("cafile={root}");
+    for scheme in ["tls", "nats"] {
+        let store = open(&url(scheme, "localhost", &trusted)).await;
+        apply(&store, create(&format!("lease/{scheme}"))).await;
+        for more in [format!("cafile={wrong}"), String::new()] {
+            let error = refusal(&url(scheme, "localhost", &more)).await;
+            assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
+            assert!(error.message.contains("cafile="), "{error}");
+        }
+    }
+    let error = refusal(&url("tls", "127.0.0.1", &trusted)).await;
+    assert_eq!(error.kind, ErrorKind::Rejected, "another name: {error}");
+    let error = refusal(&url("tls", "localhost", "cafile=/nowhere.pem")).await;
+    assert!(error.message.contains("/nowhere.pem"), "{error}");
+
+    let server = Server::with(&files(true)).expect("a server");
+    let url = |more: &str| format!("tls://localhost:{}?{trusted}{more}", server.port);
+    let with = format!("&certfile={}&keyfile={}", own.display(), own_key.display());
+    apply(&open(&url(&with)).await, create("lease/client")).await;
+    refusal(&url("")).await;
+}
+
+#[tokio::test]
+async fn an_encrypted_connection_is_asked_for_even_where_the_server_has_none() {
+    let Some(server) = Server::start() else { return };
+    let options = format!("tls://localhost:{}?connect_timeout=500", server.port);
+    // Nothing is sent in the clear; the server just doesn't understand the handshake.
+    refusal(&options).await;
+}
+
+#[tokio::test]
+async fn a_key_logs_in() {
+    // The pair that the documentation of NATS shows.
+    let users = "jetstream { store_dir: \"DIRECTORY\" }\n\
+        authorization { users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }";
+    let Some(server) = Server::with(users) else { return };
+    let seed = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+    let file = server.path().join("user.nk");
+    std::fs::write(&file, format!("{seed}\n")).expect("a file");
+    let store = open(&format!("{}?nkey={}", server.url(), file.display())).await;
+    apply(&store, create("lease/a")).await;
+    std::fs::write(&file, "something else\n").expect("a file");
+    for name in ["nkey", "creds"] {
+        let error = refusal(&format!("{}?{name}={}", server.url(), file.display())).await;
+        assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
+        assert!(!error.message.contains("something else"), "{error}");
+    }
+}
