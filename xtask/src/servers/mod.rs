@@ -4,6 +4,7 @@
 //! directory, and is ended by its process id: at the end, on Ctrl-C, and by the kernel should
 //! this tool be killed. Another kind of server is one more file with one more [`Server`].
 
+mod etcd;
 mod install;
 mod instance;
 mod mariadb;
@@ -43,7 +44,8 @@ pub(crate) struct Companion {
     pub(crate) variable: &'static str,
 }
 
-const ALL: &[Server] = &[postgres::SERVER, redis::SERVER, mariadb::SERVER, nats::SERVER];
+const ALL: &[Server] =
+    &[postgres::SERVER, redis::SERVER, mariadb::SERVER, etcd::SERVER, nats::SERVER];
 
 /// Those that can be done without: where they can't be had they are named, and no failure.
 const OPTIONAL: &[&str] = &[nats::SERVER.name];
