@@ -19,6 +19,7 @@ use crate::thread;
 /// | `sqlite:path/to/file.db` | SQLite: several processes on one machine (feature `sqlite`) |
 /// | `postgres://user@host/database` | PostgreSQL 13 and later (feature `postgres`) |
 /// | `redis://host`, `rediss://host` | Redis 6 and later, Valkey (feature `redis`) |
+/// | `mysql://user@host/database`, `mariadb://…` | MySQL 8, MariaDB 10.6 and later (feature `mysql`) |
 /// | `nats://host`, `tls://host` | NATS 2.9 and later with JetStream (feature `nats`) |
 /// | `memory:`, `memory:name` | in this process, shared by all who open the same name in it |
 /// | `solo:` | in this process and private to this call: one node, which leads at once |

@@ -22,6 +22,7 @@ pub(crate) const KINDS: &[Kind] = &[
         built: cfg!(feature = "postgres"),
     },
     Kind { schemes: &["redis", "rediss"], feature: "redis", built: cfg!(feature = "redis") },
+    Kind { schemes: &["mysql", "mariadb"], feature: "mysql", built: cfg!(feature = "mysql") },
     Kind { schemes: &["nats", "tls"], feature: "nats", built: cfg!(feature = "nats") },
 ];
 
@@ -39,6 +40,10 @@ pub(crate) async fn connect(scheme: &str, url: &str) -> Option<Result<OpenStore,
         #[cfg(feature = "redis")]
         "redis" | "rediss" => {
             Some(incumbent_redis::RedisStore::connect(url).await.map(OpenStore::from))
+        }
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => {
+            Some(incumbent_mysql::MysqlStore::connect(url).await.map(OpenStore::from))
         }
         #[cfg(feature = "nats")]
         "nats" | "tls" => Some(incumbent_nats::NatsStore::connect(url).await.map(OpenStore::from)),
