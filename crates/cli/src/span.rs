@@ -12,10 +12,11 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
-/// A span with about three digits: `4.2 ms`, `3.1 s`, `2 min`, `5 h`, `3 d`.
+/// A span with about three digits: `180 µs`, `4.2 ms`, `3.1 s`, `2 min`, `5 h`, `3 d`.
 pub(crate) fn text(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
+        0 if span < Duration::from_millis(1) => format!("{} µs", span.as_micros()),
         0 if span < Duration::from_millis(10) => format!("{:.1} ms", span.as_secs_f64() * 1e3),
         0 => format!("{} ms", span.as_millis()),
         1..10 => format!("{:.1} s", span.as_secs_f64()),
@@ -52,7 +53,7 @@ mod tests {
     fn spans_are_short_to_read() {
         let ms = Duration::from_millis;
         for (span, said) in [
-            (ms(0), "0.0 ms"),
+            (Duration::from_micros(180), "180 µs"),
             (Duration::from_micros(4200), "4.2 ms"),
             (ms(420), "420 ms"),
             (ms(3140), "3.1 s"),

@@ -94,6 +94,14 @@ fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N]) -> String {
     line.trim_end().to_owned()
 }
 
+/// The text as far as it fits the terminal, after so many columns of something else.
+pub(crate) fn fit(text: &str, after: usize) -> String {
+    match terminal_width() {
+        Some(width) => cut(&plain(text), width.saturating_sub(after).max(NARROWEST)),
+        None => plain(text),
+    }
+}
+
 /// The text in so many columns, with an ellipsis where something is left out.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {

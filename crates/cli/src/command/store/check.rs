@@ -11,6 +11,7 @@ use crate::out::{plain, say};
 use crate::session::Session;
 use crate::span;
 use crate::style::{BAD, DIM, GOOD, HEAD, ODD};
+use crate::table;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
@@ -56,13 +57,14 @@ pub(crate) async fn run(session: &Session) -> Outcome {
 }
 
 fn print_row(row: &Row) {
-    let (property, about) = (row.property, row.about);
+    let property = row.property;
+    let about = table::fit(row.about, 36);
     match &row.verdict {
         Verdict::Passed => {
             say!("  {GOOD}ok{GOOD:#}       {property:<24} {DIM}{about}{DIM:#}")
         }
         Verdict::Skipped(reason) => {
-            say!("  {ODD}skipped{ODD:#}  {property:<24} {DIM}{reason}{DIM:#}")
+            say!("  {ODD}skipped{ODD:#}  {property:<24} {DIM}{}{DIM:#}", table::fit(reason, 36))
         }
         Verdict::Failed(violation) => {
             say!("  {BAD}FAILED{BAD:#}   {property:<24} {about}");

@@ -27,7 +27,15 @@ pub(crate) fn run(session: &Session) -> Outcome {
             session.remark("A store in memory needs nothing created.");
             Ok(())
         }
-        _ => Err(Failure::usage(format!(
+        Some(scheme)
+            if incumbent::schemes().iter().any(|it| it.trim_end_matches(':') == scheme) =>
+        {
+            Err(Failure::usage(format!(
+                "a {scheme} store has no schema to print: `incumbent store init` makes what is \
+                 missing"
+            )))
+        }
+        Some(_) | None => Err(Failure::usage(format!(
             "{:?} is no store: this program knows {}",
             session.place.shown(),
             incumbent::schemes().join(", ")

@@ -1,0 +1,164 @@
+//! What the tests of the command line share: the program, a store, and nodes to look at.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::expect_used, clippy::panic, reason = "this is test code, although no test")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use incumbent::{Campaign, Leadership, Node};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// Long enough for a slow machine, short enough to notice that something hangs.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The ttl of the nodes.
+pub const TTL: Duration = Duration::from_secs(5);
+
+/// A directory with a store and a cluster in it, and nodes that run inside the test.
+pub struct Trial {
+    pub directory: TempDir,
+    pub runtime: Runtime,
+}
+
+impl Trial {
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            runtime: runtime.expect("a runtime"),
+        }
+    }
+
+    /// One whose store is there already.
+    pub fn with_store() -> Self {
+        let trial = Self::new();
+        trial.run(&["store", "init"]).succeeds();
+        trial
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn url(&self) -> String {
+        format!("sqlite:{}", self.path().join("trial.db").display())
+    }
+
+    /// A node that stands for nothing yet. Its ttl outlasts the pauses of a busy machine.
+    pub fn node(&self, name: &str) -> Node {
+        let joined = self.runtime.block_on(async {
+            let store = incumbent::open(&self.url()).await.expect("opens");
+            let builder = Node::builder().ttl(TTL).cluster("trial").name(name);
+            builder.address(format!("{name}:80")).join(store).await
+        });
+        joined.expect("joins")
+    }
+
+    /// Waits until the campaign is won.
+    pub fn elected(&self, campaign: &mut Campaign) -> Leadership {
+        let elected = self.runtime.block_on(async {
+            tokio::time::timeout(PATIENCE, campaign.elected()).await.expect("wins in time")
+        });
+        elected.expect("the node is there")
+    }
+
+    /// Leads a lease in the background, gives it up when asked, and stands again.
+    pub fn obedient(&self, node: &Node, lease: &str) {
+        let mut campaign = node.campaign(lease).expect("stands");
+        self.runtime.spawn(async move {
+            while let Ok(leadership) = campaign.elected().await {
+                leadership.lost().await;
+            }
+        });
+    }
+
+    /// Waits until this node leads.
+    pub fn until_led(&self, node: &Node, lease: &str) {
+        self.runtime.block_on(async {
+            let led = async {
+                while !node.is_leader(lease) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, led).await.expect("leads in time");
+        });
+    }
+
+    /// The program, pointed at this store and cluster.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = program(arguments);
+        command.env("INCUMBENT_STORE", self.url()).env("INCUMBENT_CLUSTER", "trial");
+        command.current_dir(self.path());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.command(arguments))
+    }
+}
+
+/// The program, with nothing in the environment that could mislead it.
+pub fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
+    for variable in ["INCUMBENT_STORE", "INCUMBENT_CLUSTER", "NO_COLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(variable);
+    }
+    command.args(arguments);
+    command
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn of(mut command: Command) -> Self {
+        let Output { status, stdout, stderr } = command.output().expect("it can be started");
+        Self {
+            code: status.code().unwrap_or(-1),
+            stdout: String::from_utf8(stdout).expect("text"),
+            stderr: String::from_utf8(stderr).expect("text"),
+        }
+    }
+
+    #[track_caller]
+    pub fn succeeds(self) -> Self {
+        self.ends_with(0)
+    }
+
+    #[track_caller]
+    pub fn ends_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Whether all of this was said on standard output.
+    #[track_caller]
+    pub fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stdout.contains(part), "{part:?} is missing in {self:#?}");
+        }
+        self
+    }
+
+    /// Whether all of this was said on standard error.
+    #[track_caller]
+    pub fn complains(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is missing in {self:#?}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
