@@ -60,11 +60,8 @@ pub(crate) struct LastOf<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct Purge<'a> {
     pub(crate) filter: &'a str,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct Purged {
-    pub(crate) success: bool,
+    /// Up to this one, and without it.
+    pub(crate) seq: u64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -8,7 +8,7 @@ use incumbent_core::store::{
     Version, Write,
 };
 
-use crate::api::{ApiError, Envelope, Got, Kept, LastOf, Purge, Purged, Stored};
+use crate::api::{ApiError, Envelope, Got, Kept, LastOf, Purge, Stored};
 use crate::error::{Sort, Trouble, answered, nonsense, unanswered};
 use crate::keys::{self, Subjects};
 use crate::session::{Session, encoded};
@@ -16,6 +16,9 @@ use crate::session::{Session, encoded};
 /// How many requests are under way at a time. Servers drop what comes faster than they can queue
 /// it, some from 10,000 on.
 const WINDOW: usize = 256;
+
+/// How often a write that was refused looks again because others were faster.
+const TURNS: usize = 8;
 
 /// How often a list is started again because records came or went between its pages.
 const RESTARTS: usize = 5;
@@ -81,31 +84,32 @@ impl Session {
                 None => return Ok(Outcome::Refused),
             },
         };
-        if let Some(sequence) = self.publish(subject, expected, &put.value).await? {
-            return Ok(Outcome::Applied(self.version(sequence)));
+        let created = put.expect == Expect::Absent;
+        let mut headers = expecting(expected);
+        for _ in 0..TURNS {
+            if let Some(sequence) = self.publish(subject, headers, put.value.clone()).await? {
+                return Ok(Outcome::Applied(self.version(sequence)));
+            }
+            // That was refused and is done with. Perhaps all that was there is the mark of a
+            // deleted record, which may be gone by now; a record that is absent can be created.
+            let last = if created { self.last(subject).await? } else { break };
+            headers = match last {
+                None => expecting(0),
+                Some(mark) if mark.is_marker() => expecting(mark.seq),
+                Some(_) => break,
+            };
         }
-        if put.expect != Expect::Absent {
-            return Ok(Outcome::Refused);
-        }
-        // The first was refused and is done with. Perhaps all that is there is the mark of a
-        // record that somebody deleted by hand; then the record is absent at that number.
-        let Some(mark) = self.last(subject).await?.filter(Kept::is_marker) else {
-            return Ok(Outcome::Refused);
-        };
-        let sequence = self.publish(subject, mark.seq, &put.value).await?;
-        Ok(sequence.map_or(Outcome::Refused, |sequence| Outcome::Applied(self.version(sequence))))
+        Ok(Outcome::Refused)
     }
 
-    /// Stores a value if this is the last number of its subject, and tells the new number.
+    /// Stores a value if its subject is as the headers say, and tells the new number.
     async fn publish(
         &self,
         subject: &str,
-        expected: u64,
-        value: &[u8],
+        headers: HeaderMap,
+        value: Vec<u8>,
     ) -> Result<Option<u64>, StoreError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(EXPECTED, expected.to_string().as_str());
-        let answer = self.request(subject, Some(headers), value.to_vec()).await;
+        let answer = self.request(subject, Some(headers), value).await;
         let answer = answer.map_err(|trouble| self.fail(trouble, Sort::Write))?;
         let envelope = serde_json::from_slice::<Envelope<Stored>>(&answer.payload);
         match envelope.map_err(|_| None).and_then(Envelope::open) {
@@ -118,16 +122,33 @@ impl Session {
         }
     }
 
-    /// Removes the record and leaves no mark, which would stay for good. Numbers go on growing.
+    /// Writes the mark of a deleted record over what is there, and then clears the mark away,
+    /// which would stay for good. Numbers go on growing.
+    ///
+    /// Purging the record itself would be one request. But in a cluster a purge takes effect
+    /// later than the leader looks at the writes behind it, so that a swap could still succeed
+    /// after the delete did.
     async fn delete(&self, subject: &str) -> Result<Outcome, StoreError> {
-        let body = encoded(&Purge { filter: subject });
-        let request = format!("$JS.API.STREAM.PURGE.{}", keys::stream(&self.options.bucket));
-        let answer = self.ask::<Purged>(&request, body).await;
-        match answer.map_err(|trouble| self.fail(trouble, Sort::Write))? {
-            Ok(Purged { success: true }) => Ok(Outcome::Deleted),
-            Ok(Purged { success: false }) | Err(None) => Err(nonsense(&self.options, Sort::Write)),
-            Err(Some(error)) => Err(self.say(&error, Sort::Write)),
+        for _ in 0..TURNS {
+            let mark = match self.last(subject).await? {
+                None => return Ok(Outcome::Deleted),
+                Some(last) if last.is_marker() => Some(last.seq),
+                Some(last) => {
+                    let mut headers = expecting(last.seq);
+                    headers.insert("KV-Operation", "DEL");
+                    self.publish(subject, headers, Vec::new()).await?
+                }
+            };
+            if let Some(mark) = mark {
+                let request =
+                    format!("$JS.API.STREAM.PURGE.{}", keys::stream(&self.options.bucket));
+                let body = encoded(&Purge { filter: subject, seq: mark.saturating_add(1) });
+                // The record is gone; a mark that stays is only untidy.
+                let _ = self.request(&request, None, body).await;
+                return Ok(Outcome::Deleted);
+            }
         }
+        Ok(Outcome::Refused)
     }
 
     async fn read(&self, job: &Job, read: &Read) -> Result<Found, StoreError> {
@@ -240,6 +261,13 @@ impl Session {
         }
         answered(&self.options, error, sort)
     }
+}
+
+/// Says which number a subject has to have last; 0 is none.
+fn expecting(sequence: u64) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(EXPECTED, sequence.to_string().as_str());
+    headers
 }
 
 /// Sends all without waiting for answers in between, as far as the window reaches.

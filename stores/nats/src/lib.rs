@@ -16,6 +16,7 @@
 //! - A version is the message's number in the stream, which only grows, and a mark of when the
 //!   bucket was made.
 //! - Reads ask the stream's leader, never a replica.
+//! - A deleted record is marked so by compare-and-swap, and then cleared away.
 //! - The beat and all that is read with it go out together and take one round trip, on a
 //!   connection of their own.
 //! - Changes are told on a plain subject after they were acknowledged.
