@@ -58,6 +58,23 @@ impl Azurite {
         }
     }
 
+    /// Ends it in order. Azurite writes its index every five seconds and when it ends, so it would
+    /// lose acknowledged writes if it were killed, which the storage that it stands for doesn't.
+    pub fn stop(&self) {
+        self.signal(Signal::TERM);
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for _ in 0..100 {
+            match child.as_mut().map(Child::try_wait) {
+                Some(Ok(None)) => std::thread::park_timeout(Duration::from_millis(50)),
+                _ => return,
+            }
+        }
+        if let Some(mut child) = child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
     /// Starts it anew on the same port with the same data.
     pub fn restart(&self) {
         // The kernel ends it should the test be killed.

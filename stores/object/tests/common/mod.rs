@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
 
 pub mod azurite;
+pub mod canned;
+pub mod hashed;
 pub mod proxy;
 
 use std::future::Future;
