@@ -26,6 +26,7 @@ fn status_shows_members_and_leases() {
     let trial = Trial::with_store();
     let node = trial.node("billing-1");
     let leadership = trial.elected(&mut node.campaign("scheduler").unwrap());
+    trial.until_named(&node);
     let ran = trial.run(&["status"]).succeeds().says(&["billing-1", "scheduler", "billing-1:80"]);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran:#?}");
     assert!(!ran.stdout.contains('\u{1b}'), "no colours without a terminal: {ran:#?}");

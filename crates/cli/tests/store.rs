@@ -53,6 +53,7 @@ fn reset_asks_first_and_spares_other_clusters() {
     let node = trial.node("billing-1");
     trial.obedient(&node, "scheduler");
     trial.until_led(&node, "scheduler");
+    trial.until_named(&node);
     trial.run(&["store", "reset", "--yes"]).ends_with(1).complains(&["billing-1", "--force"]);
     trial.runtime.block_on(node.leave()).unwrap();
 

@@ -65,6 +65,19 @@ impl Trial {
         elected.expect("the node is there")
     }
 
+    /// Waits until others can read the node's name, which comes a moment after it joined.
+    pub fn until_named(&self, node: &Node) {
+        self.runtime.block_on(async {
+            let named = async {
+                let is_named = |it: &incumbent::Member| it.node == node.name();
+                while !node.cluster().members().await.expect("members").iter().any(is_named) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, named).await.expect("is named in time");
+        });
+    }
+
     /// Leads a lease in the background, gives it up when asked, and stands again.
     pub fn obedient(&self, node: &Node, lease: &str) {
         let mut campaign = node.campaign(lease).expect("stands");
