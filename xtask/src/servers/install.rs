@@ -31,7 +31,6 @@ pub(crate) fn apt(packages: &[&str]) -> Result<()> {
 }
 
 /// Installs a package of npm below a directory.
-#[expect(dead_code, reason = "for servers that only npm has, which come with their stores")]
 pub(crate) fn npm(package: &str, below: &std::path::Path) -> Result<()> {
     if find("npm").is_none() {
         bail!("it is not installed, and there is no npm here: install {package} by hand");

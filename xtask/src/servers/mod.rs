@@ -4,6 +4,7 @@
 //! directory, and is ended by its process id: at the end, on Ctrl-C, and by the kernel should
 //! this tool be killed. Another kind of server is one more file with one more [`Server`].
 
+mod azurite;
 mod etcd;
 mod install;
 mod instance;
@@ -44,11 +45,17 @@ pub(crate) struct Companion {
     pub(crate) variable: &'static str,
 }
 
-const ALL: &[Server] =
-    &[postgres::SERVER, redis::SERVER, mariadb::SERVER, etcd::SERVER, nats::SERVER];
+const ALL: &[Server] = &[
+    postgres::SERVER,
+    redis::SERVER,
+    mariadb::SERVER,
+    etcd::SERVER,
+    nats::SERVER,
+    azurite::SERVER,
+];
 
 /// Those that can be done without: where they can't be had they are named, and no failure.
-const OPTIONAL: &[&str] = &[nats::SERVER.name];
+const OPTIONAL: &[&str] = &[nats::SERVER.name, azurite::SERVER.name];
 
 /// Starts all servers, and tells the tests where they are. One that can't be had is a failure,
 /// because the tests of its store would be missing, unless it is among the optional ones.
