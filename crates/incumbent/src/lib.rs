@@ -115,7 +115,15 @@ pub use incumbent_core::records::{Change, ChangeKind, HostIdentity, MemberState,
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
 pub use incumbent_core::{LeaseName, MemberId, Moment, Timing};
+#[cfg(feature = "etcd")]
+pub use incumbent_etcd as etcd;
 pub use incumbent_memory::MemoryStore;
+#[cfg(feature = "mysql")]
+pub use incumbent_mysql as mysql;
+#[cfg(feature = "nats")]
+pub use incumbent_nats as nats;
+#[cfg(feature = "object-storage")]
+pub use incumbent_object as object_storage;
 #[cfg(feature = "postgres")]
 pub use incumbent_postgres as postgres;
 #[cfg(feature = "redis")]

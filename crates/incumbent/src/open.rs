@@ -21,6 +21,8 @@ use crate::thread;
 /// | `redis://host`, `rediss://host` | Redis 6 and later, Valkey (feature `redis`) |
 /// | `mysql://user@host/database`, `mariadb://…` | MySQL 8, MariaDB 10.6 and later (feature `mysql`) |
 /// | `nats://host`, `tls://host` | NATS 2.9 and later with JetStream (feature `nats`) |
+/// | `etcd://host:2379` | etcd 3.4 and later (feature `etcd`) |
+/// | `s3://bucket/prefix`, `gs://…`, `az://…` | object storage (feature `object-storage`) |
 /// | `memory:`, `memory:name` | in this process, shared by all who open the same name in it |
 /// | `solo:` | in this process and private to this call: one node, which leads at once |
 ///

@@ -24,6 +24,12 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { schemes: &["redis", "rediss"], feature: "redis", built: cfg!(feature = "redis") },
     Kind { schemes: &["mysql", "mariadb"], feature: "mysql", built: cfg!(feature = "mysql") },
     Kind { schemes: &["nats", "tls"], feature: "nats", built: cfg!(feature = "nats") },
+    Kind { schemes: &["etcd", "etcds"], feature: "etcd", built: cfg!(feature = "etcd") },
+    Kind {
+        schemes: &["s3", "gs", "az", "azure"],
+        feature: "object-storage",
+        built: cfg!(feature = "object-storage"),
+    },
 ];
 
 /// Connects to a store that is built in; nothing if this scheme isn't. To be awaited on
@@ -47,6 +53,14 @@ pub(crate) async fn connect(scheme: &str, url: &str) -> Option<Result<OpenStore,
         }
         #[cfg(feature = "nats")]
         "nats" | "tls" => Some(incumbent_nats::NatsStore::connect(url).await.map(OpenStore::from)),
+        #[cfg(feature = "etcd")]
+        "etcd" | "etcds" => {
+            Some(incumbent_etcd::EtcdStore::connect(url).await.map(OpenStore::from))
+        }
+        #[cfg(feature = "object-storage")]
+        "s3" | "gs" | "az" | "azure" => {
+            Some(incumbent_object::BucketStore::connect_url(url).await.map(OpenStore::from))
+        }
         _ => None,
     }
 }
