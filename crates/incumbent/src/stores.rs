@@ -59,7 +59,7 @@ pub(crate) async fn connect(scheme: &str, url: &str) -> Option<Result<OpenStore,
         }
         #[cfg(feature = "object-storage")]
         "s3" | "gs" | "az" | "azure" => {
-            Some(incumbent_object::BucketStore::connect_url(url).await.map(OpenStore::from))
+            Some(incumbent_object::BucketStore::connect(url).await.map(OpenStore::from))
         }
         _ => None,
     }

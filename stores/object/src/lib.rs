@@ -6,13 +6,13 @@
 //! use incumbent_object::{BucketOptions, BucketStore, Cloud};
 //!
 //! // Credentials come from the environment, or from the role of the machine.
-//! let store = BucketStore::connect_url("s3://bucket/election?region=eu-central-1").await?;
+//! let store = BucketStore::connect("s3://bucket/election?region=eu-central-1").await?;
 //!
 //! // The same by hand.
 //! let options = BucketOptions::new(Cloud::S3, "bucket")
 //!     .prefix("election")
 //!     .setting("region", "eu-central-1");
-//! let other = BucketStore::connect(options).await?;
+//! let other = BucketStore::connect_with(options).await?;
 //! # drop((store, other));
 //! # Ok(())
 //! # }

@@ -117,7 +117,7 @@ impl BucketOptions {
     }
 
     /// One of the settings that object_store has for this cloud, such as `region`, `endpoint`,
-    /// `allow_http`, `secret_access_key`. The name is looked at by [`crate::BucketStore::connect`].
+    /// `allow_http`, `secret_access_key`. The name is looked at by [`crate::BucketStore::connect_with`].
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));

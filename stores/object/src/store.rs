@@ -36,13 +36,22 @@ struct Inner {
 }
 
 impl BucketStore {
+    /// Reaches the bucket that a URL names; see [the crate's documentation](crate#urls).
+    ///
+    /// # Errors
+    ///
+    /// As [`BucketStore::connect_with`], and rejected if the URL isn't understood.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::connect_with(BucketOptions::parse(url)?).await
+    }
+
     /// Reaches the bucket that the options name, and sees that it may be listed and read.
     ///
     /// # Errors
     ///
     /// Rejected if the bucket isn't there or can't be used so, unavailable if nobody answers. The
     /// message names the bucket and the next step.
-    pub async fn connect(options: BucketOptions) -> Result<Self, StoreError> {
+    pub async fn connect_with(options: BucketOptions) -> Result<Self, StoreError> {
         let options = options.checked()?;
         let connector = Connector::new(options.timeout, options.authorities.as_deref())?;
         let shared = Arc::new(Shared {
@@ -69,15 +78,6 @@ impl BucketStore {
         lane()?.probe().await?;
         let (beat, change, watch) = (lane()?, lane()?, lane()?);
         Ok(Self { inner: Arc::new(Inner { shared, beat, change, watch }) })
-    }
-
-    /// Reaches the bucket that a URL names; see [the crate's documentation](crate#urls).
-    ///
-    /// # Errors
-    ///
-    /// As [`BucketStore::connect`], and rejected if the URL isn't understood.
-    pub async fn connect_url(url: &str) -> Result<Self, StoreError> {
-        Self::connect(BucketOptions::parse(url)?).await
     }
 
     /// Uses a client that exists already, for instance one in memory for tests.

@@ -16,7 +16,7 @@ async fn s3(server: &Canned) -> BucketStore {
         .setting("region", "here")
         .setting("access_key_id", "me")
         .setting("secret_access_key", "s3cret");
-    BucketStore::connect(options).await.expect("a store")
+    BucketStore::connect_with(options).await.expect("a store")
 }
 
 fn update() -> Write {
@@ -93,7 +93,7 @@ fn a_server_that_is_not_there_is_unavailable() {
     block_on(async {
         let server = Canned::start().await;
         let url = "s3://b?region=x&skip_signature=true&allow_http=true&endpoint=http://127.0.0.1:1";
-        let error = BucketStore::connect_url(url).await.expect_err("nobody there");
+        let error = BucketStore::connect(url).await.expect_err("nobody there");
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
         assert!(error.message.contains("endpoint"), "{error}");
         // Without leave, nothing is sent unencrypted.
@@ -101,6 +101,6 @@ fn a_server_that_is_not_there_is_unavailable() {
             "s3://b?region=x&skip_signature=true&endpoint=http://127.0.0.1:{}",
             server.port
         );
-        BucketStore::connect_url(&plain).await.expect_err("allow_http isn't set");
+        BucketStore::connect(&plain).await.expect_err("allow_http isn't set");
     });
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::azurite::{self, Azurite};
+use common::block_on;
 use common::proxy::Proxy;
-use common::{block_on, connect};
 use incumbent::{Moment, Node, Term, clock};
 use tokio::runtime::Handle;
 
@@ -93,7 +93,8 @@ impl Arena {
         let mut proxies = Vec::new();
         for number in 0..3 {
             let proxy = Proxy::start(server.port).await;
-            let store = connect(&azurite::url(proxy.port, "compete")).await;
+            let url = azurite::url(proxy.port, "compete");
+            let store = incumbent::open(&url).await.expect("opens");
             let builder = Node::builder().cluster("compete").name(format!("candidate-{number}"));
             let node = builder.allow_short_ttl().ttl(TTL).join(store).await.expect("joins");
             Handle::current().spawn(campaign(node, number, Arc::clone(&board)));

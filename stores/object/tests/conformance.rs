@@ -91,7 +91,7 @@ impl Opener for Breakable {
         Box::pin(async {
             let url = azurite::url(self.proxy.port, "broken");
             loop {
-                match BucketStore::connect_url(&url).await {
+                match BucketStore::connect(&url).await {
                     Ok(store) => return Ok(Arc::new(store) as _),
                     Err(error) if error.kind == incumbent_core::store::ErrorKind::Rejected => {
                         return Err(error);
@@ -124,7 +124,7 @@ fn in_memory() -> impl Opener {
 fn opener(url: String) -> impl Opener {
     move || {
         let url = url.clone();
-        async move { BucketStore::connect_url(&url).await.map(Arc::new) }
+        async move { BucketStore::connect(&url).await.map(Arc::new) }
     }
 }
 

@@ -34,22 +34,22 @@ fn wrong_credentials_and_missing_containers_are_rejected_with_the_next_step() {
     let Some(server) = start("wrong credentials") else { return };
     block_on(async {
         let options = BucketOptions::parse(&server.url("there")).expect("a URL");
-        BucketStore::connect(options.clone()).await.expect("it is made");
+        BucketStore::connect_with(options.clone()).await.expect("it is made");
         let again = options.clone().create(false);
-        BucketStore::connect(again.clone()).await.expect("it is there");
+        BucketStore::connect_with(again.clone()).await.expect("it is there");
 
         let key = "d3Jvbmcga2V5";
-        let error = BucketStore::connect(again.clone().setting("account_key", key)).await;
+        let error = BucketStore::connect_with(again.clone().setting("account_key", key)).await;
         let error = error.expect_err("a wrong key");
         assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
         assert!(error.message.contains("AZURE_STORAGE_ACCOUNT_KEY"), "{error}");
         assert!(!error.message.contains(key), "{error}");
 
-        let error = BucketStore::connect(options.clone().setting("account_key", key)).await;
+        let error = BucketStore::connect_with(options.clone().setting("account_key", key)).await;
         assert_eq!(error.expect_err("a wrong key").kind, ErrorKind::Rejected);
 
         let missing = BucketOptions::parse(&server.url("missing")).expect("a URL").create(false);
-        let error = BucketStore::connect(missing).await.expect_err("no container");
+        let error = BucketStore::connect_with(missing).await.expect_err("no container");
         assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
         let step = "az storage container create --name missing";
         assert!(error.message.contains(step), "{error}");

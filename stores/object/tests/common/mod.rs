@@ -25,7 +25,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub async fn connect(url: &str) -> BucketStore {
-    BucketStore::connect_url(url).await.expect("the store is reached")
+    BucketStore::connect(url).await.expect("the store is reached")
 }
 
 /// A stamp that was never used before.
