@@ -6,6 +6,7 @@
 
 mod api;
 mod decide;
+mod event;
 mod reads;
 mod replies;
 
@@ -19,11 +20,13 @@ use crate::member::{self, Ending, Member};
 use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
 use crate::random::Random;
-use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, Unreadable, View};
+use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, View};
 use crate::settings::Timing;
 use crate::store::{Exchange, Expect, Key, Lane, Put, Read, Stamp, Version, Write};
 use crate::time::Moment;
 use crate::watch::Watch;
+
+pub use event::{Event, Loss};
 
 /// What a node is, fixed for its life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,96 +58,6 @@ pub struct Request {
     pub exchange: Exchange,
     /// A reply after this is not waited for: the outcome counts as unknown.
     pub deadline: Moment,
-}
-
-/// Why a lease was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
-    /// The work under it ended by itself.
-    Finished,
-    /// This node gave it up.
-    Resigned,
-    /// This node doesn't want it any more.
-    Withdrawn,
-    /// This node leaves the cluster.
-    Leaving,
-    /// The member ended, and with it all that hung from it.
-    Ended(Ending),
-    /// The store says that another has it: it lost data, or someone tampered with it.
-    Superseded,
-}
-
-/// What happened, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// This node is a member.
-    Joined {
-        /// Under this id.
-        member: MemberId,
-    },
-    /// This node holds a lease; work may start.
-    Elected {
-        /// Which lease.
-        lease: LeaseName,
-        /// The fencing token.
-        term: u64,
-        /// The incarnation that holds it.
-        member: MemberId,
-    },
-    /// The work under a lease must end; [`Node::stopped`] says when it has.
-    Lost {
-        /// Which lease.
-        lease: LeaseName,
-        /// The term that is over.
-        term: u64,
-        /// Why.
-        why: Loss,
-        /// Whether trust is over already; if not, there is time to finish in order.
-        abrupt: bool,
-    },
-    /// Work that was told to finish in order must end at once: trust is over.
-    Abort {
-        /// Which lease.
-        lease: LeaseName,
-        /// The term that is over.
-        term: u64,
-    },
-    /// The lease was freed after its work had stopped.
-    Freed {
-        /// Which lease.
-        lease: LeaseName,
-        /// The term that ended.
-        term: u64,
-    },
-    /// A lease that this node wants or watches is not as it was.
-    Observed {
-        /// Which lease.
-        lease: LeaseName,
-        /// Its record, if there is one.
-        record: Option<LeaseRecord>,
-    },
-    /// What [`Node::confirm`] found out.
-    Confirmed {
-        /// Which lease.
-        lease: LeaseName,
-        /// The term asked about.
-        term: u64,
-        /// Whether the store says so too; nothing if it can't be reached.
-        held: Option<bool>,
-    },
-    /// The members as the cluster's leader sees them.
-    Viewed(View),
-    /// This incarnation is over. The node joins anew unless it was asked to leave.
-    Ended {
-        /// Which incarnation.
-        member: MemberId,
-        /// Why.
-        why: Ending,
-    },
-    /// This node has left, and nothing will be sent any more.
-    Left,
-    /// A record can't be read; nothing is concluded from it.
-    Unreadable(Unreadable),
 }
 
 /// One node of a cluster.

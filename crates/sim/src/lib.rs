@@ -7,6 +7,7 @@
 pub mod boundaries;
 mod clock;
 pub mod exhaustive;
+mod happening;
 mod history;
 mod invariants;
 mod network;

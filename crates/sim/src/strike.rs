@@ -7,9 +7,10 @@ use incumbent_core::records::{
 };
 use incumbent_core::store::{Exchange, Expect, Key, Put, Stamp, Write};
 
+use crate::happening::Happening;
 use crate::invariants::Violation;
 use crate::scenario::{Fault, Target};
-use crate::world::{Happening, World};
+use crate::world::World;
 
 /// The operator's writer id: no core draws it.
 const OPERATOR: u64 = 0;

@@ -5,57 +5,21 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::random::Random;
-use incumbent_core::store::{ErrorKind, Exchange, Reply, Write};
+use incumbent_core::store::{ErrorKind, Exchange, Write};
 use incumbent_core::{Event, LeaseName, MemberId, Moment, Request, RequestId};
 
+use crate::happening::{Due, Happening};
 use crate::history::History;
 use crate::invariants::{Checks, Violation};
 use crate::network::{self, Back, Fate, Weather};
 use crate::plant::Plant;
 use crate::process::{Process, Work};
-use crate::scenario::{Fault, MILLI, Scenario, Target, draw_span};
+use crate::scenario::{MILLI, Scenario, Target, draw_span};
 use crate::statistics::Statistics;
 use crate::store::ModelStore;
 
 /// A run in which more happens has a tight loop in it, which is a mistake of its own.
 const MOST_HAPPENINGS: u64 = 200_000;
-
-/// Something that happens at an instant.
-#[derive(Debug)]
-pub(crate) enum Happening {
-    Wake { node: usize, at: u64 },
-    Arrive { node: usize, life: u64, id: RequestId, exchange: Exchange, fate: Fate, sent: u64 },
-    Reply { node: usize, life: u64, id: RequestId, answer: Result<Reply, ErrorKind> },
-    Hint { node: usize },
-    Stopped { node: usize, life: u64, lease: LeaseName, term: u64 },
-    Start { node: usize },
-    Want { node: usize, lease: usize },
-    Fault(Fault),
-    Calm,
-}
-
-struct Due {
-    at: u64,
-    order: u64,
-    what: Happening,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-impl Eq for Due {}
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
 
 /// One run.
 pub struct World {
