@@ -125,7 +125,7 @@ async fn hand_overs(one: RedisStore, two: RedisStore) -> Outcome<()> {
     let nodes = [builder("one").join(one).await?, builder("two").join(two).await?];
     let mut takes = Vec::new();
     for round in 0..200 {
-        let mut campaign = nodes[0].campaign(&format!("lease-{round}"))?;
+        let mut campaign = nodes[0].campaign(format!("lease-{round}"))?;
         let start = Instant::now();
         let leadership = campaign.elected().await?;
         takes.push(start.elapsed());
@@ -136,7 +136,8 @@ async fn hand_overs(one: RedisStore, two: RedisStore) -> Outcome<()> {
     let mut holder = nodes[0].campaign("lease")?;
     let mut leadership = holder.elected().await?;
     for round in 0..500 {
-        let mut next = nodes[(round + 1) % 2].campaign("lease")?;
+        let other = if round % 2 == 0 { &nodes[1] } else { &nodes[0] };
+        let mut next = other.campaign("lease")?;
         let early = tokio::time::timeout(Duration::from_millis(20), next.elected()).await;
         assert!(early.is_err(), "nobody freed it");
         let start = Instant::now();
@@ -165,7 +166,7 @@ async fn beats(
     let began = Instant::now();
     let mut held = Vec::new();
     for number in 0..leases {
-        let mut campaign = node.campaign(&format!("lease-{number}"))?;
+        let mut campaign = node.campaign(format!("lease-{number}"))?;
         held.push((campaign.elected().await?, campaign));
     }
     let took = began.elapsed();

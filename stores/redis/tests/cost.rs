@@ -53,7 +53,7 @@ async fn many_leases_cost_the_same_beat() {
             .unwrap();
         let mut held = Vec::new();
         for number in 0..count {
-            let mut campaign = node.campaign(&format!("lease-{number}")).unwrap();
+            let mut campaign = node.campaign(format!("lease-{number}")).unwrap();
             let leadership = tokio::time::timeout(Duration::from_secs(20), campaign.elected());
             held.push((leadership.await.unwrap().unwrap(), campaign));
         }
