@@ -148,7 +148,18 @@ impl ObjectStore for Hashed {
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
         self.deletes.fetch_add(1, Ordering::SeqCst);
-        self.objects.delete_stream(locations)
+        let (objects, writing) = (Arc::clone(&self.objects), Arc::clone(&self.writing));
+        // A delete in the midst of a compared write would be undone by it.
+        let deleted = locations.then(move |location| {
+            let (objects, writing) = (Arc::clone(&objects), Arc::clone(&writing));
+            async move {
+                let location = location?;
+                let _alone = writing.lock().await;
+                objects.delete(&location).await?;
+                Ok(location)
+            }
+        });
+        Box::pin(deleted)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
