@@ -44,7 +44,7 @@ fn many_leases_cost_the_same_beat() {
             let node = join(&proxy, &fresh(), "holder", false).await;
             let mut held = Vec::new();
             for number in 0..count {
-                let mut campaign = node.campaign(&format!("lease-{number}")).expect("a campaign");
+                let mut campaign = node.campaign(format!("lease-{number}")).expect("a campaign");
                 let elected = tokio::time::timeout(Duration::from_secs(20), campaign.elected());
                 held.push((elected.await.expect("in time").expect("elected"), campaign));
             }

@@ -80,6 +80,11 @@ impl Proxy {
     pub fn freeze(&self) {
         self.frozen.send_replace(self.traffic().connections);
     }
+
+    /// Carries nothing at all, over no connection, or everything again.
+    pub fn shut(&self, shut: bool) {
+        self.frozen.send_replace(if shut { u64::MAX } else { 0 });
+    }
 }
 
 async fn carry(
