@@ -1,5 +1,7 @@
 //! Hints: across stores, never for beats, and again after a connection was lost.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use common::proxy::Proxy;

@@ -1,5 +1,7 @@
 //! What an exchange costs, counted on the way to the server.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use common::proxy::{Proxy, Traffic, quiet};

@@ -1,5 +1,7 @@
 //! What happens when the server, the network or somebody else's lock is in the way.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The fence: a stale leader's transaction can't commit.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use std::time::Duration;

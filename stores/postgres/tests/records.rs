@@ -1,5 +1,7 @@
 //! What is stored and what is found, beyond the conformance kit.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use common::{

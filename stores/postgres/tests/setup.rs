@@ -1,5 +1,7 @@
 //! What is said when something has to be set right first.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use common::{Server, application, applied, block_on, connect, create, fresh, shared, write};

@@ -1,5 +1,7 @@
 //! Encrypted connections to a server with a certificate made here.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use std::path::{Path, PathBuf};

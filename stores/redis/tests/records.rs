@@ -1,5 +1,7 @@
 //! What ends up in Redis, and what a person may have done to it.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use std::time::Duration;
