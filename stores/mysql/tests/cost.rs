@@ -3,9 +3,12 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::proxy::{Proxy, Traffic, quiet};
 use common::{Server, applied, block_on, change, connect, create, fresh, read, send};
-use incumbent_core::store::{Key, Lane, Read, Write};
+use incumbent::Node;
+use incumbent_core::store::{ErrorKind, Key, Lane, Read, Write};
 
 fn between(before: Traffic, after: Traffic) -> Traffic {
     Traffic {
@@ -86,9 +89,41 @@ fn what_fails_is_not_sent_again() {
         proxy.freeze(true);
         let beat = vec![change("member/m", 0, 1)];
         let error = send(&store, Lane::Beat, beat, vec![]).await.expect_err("it hangs");
-        assert_eq!(error.kind, incumbent_core::store::ErrorKind::Unknown, "{error}");
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let cost = between(before, proxy.traffic());
         assert_eq!((cost.trips, cost.connections), (0, 0), "nothing came of a retry: {cost:?}");
+    });
+}
+
+/// What nodes of the default ttl cost while nothing happens.
+#[test]
+fn an_idle_leader_and_an_idle_follower_cost_little() {
+    const WINDOW: Duration = Duration::from_secs(20);
+    let server = Server::start(&[]);
+    block_on(async {
+        let prefix = fresh();
+        let mut scene = Vec::new();
+        for name in ["leader", "follower"] {
+            let proxy = Proxy::to(server.port()).await;
+            let store = connect(&proxy.url(&prefix)).await;
+            let node = Node::builder().cluster("idle").name(name).join(store).await;
+            let node = node.expect("it joins");
+            let campaign = node.campaign("prize").expect("a campaign");
+            scene.push((name, proxy, node, campaign));
+            // The first to come leads.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let leadership = scene[0].3.elected().await.expect("it leads");
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let before: Vec<_> = scene.iter().map(|(_, proxy, ..)| proxy.traffic()).collect();
+        tokio::time::sleep(WINDOW).await;
+        for ((name, proxy, ..), before) in scene.iter().zip(before) {
+            let cost = between(before, proxy.traffic());
+            println!("{name} at a ttl of 15 s, for {WINDOW:?}: {cost:?}");
+            // A beat every five seconds, and without push a look every second.
+            assert!(cost.trips <= 50 && cost.connections == 0, "{name}: {cost:?}");
+        }
+        assert!(leadership.is_held());
     });
 }

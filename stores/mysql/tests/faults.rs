@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::proxy::Proxy;
 use common::{
     Server, application, applied, assert_says, block_on, change, connect, create, find, fresh,
-    read, recovered, run, send, version, write,
+    opts, read, recovered, run, send, version, write,
 };
 use incumbent_core::store::{ErrorKind, Exchange, Key, Lane, Read, Store, StoreError};
 use incumbent_mysql::MysqlStore;
@@ -191,7 +191,7 @@ fn no_more_connections_is_unavailable() {
         let store = connect(&server.fresh_url()).await;
         write(&store, create("k", 1)).await.expect("a write");
         let mut others = Vec::new();
-        while let Ok(conn) = mysql_async::Conn::from_url(server.url("root")).await {
+        while let Ok(conn) = mysql_async::Conn::new(opts(&server.url("root"))).await {
             others.push(conn);
         }
         let error = MysqlStore::connect(&server.fresh_url()).await.expect_err("full");

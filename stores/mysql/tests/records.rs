@@ -25,6 +25,11 @@ const EVIL: [&str; 10] = [
     "x'00' UNION SELECT 1",
 ];
 
+/// For exchanges that are large, on machines that may be slow.
+fn patient() -> String {
+    format!("{}&timeout=120000", shared())
+}
+
 #[test]
 fn hostile_names_and_values_stay_what_they_are() {
     block_on(async {
@@ -107,7 +112,7 @@ fn what_can_t_be_stored_is_refused_before_anything_is_sent() {
 #[test]
 fn ten_thousand_records_go_in_one_exchange() {
     block_on(async {
-        let store = connect(&shared()).await;
+        let store = connect(&patient()).await;
         let key = |number: u64| format!("lease/{number:05}");
         let creations = (0..10_000).map(|number| create(&key(number), number)).collect();
         let reply = send(&store, Lane::Change, creations, vec![]).await.expect("creations");
@@ -131,7 +136,7 @@ fn ten_thousand_records_go_in_one_exchange() {
 #[test]
 fn more_than_a_packet_takes_is_sent_in_several() {
     block_on(async {
-        let store = connect(&shared()).await;
+        let store = connect(&patient()).await;
         let value = format!("\"{}\"", "x".repeat(1_000_000));
         let put =
             |number: u64| with_value(&format!("lease/{number:02}"), Expect::Absent, number, &value);

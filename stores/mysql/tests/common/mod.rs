@@ -14,7 +14,7 @@ use incumbent_core::store::{
 };
 use incumbent_mysql::MysqlStore;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, Row};
+use mysql_async::{Conn, Opts, OptsBuilder};
 
 pub use server::{Server, shared};
 
@@ -43,9 +43,13 @@ pub async fn connect(url: &str) -> MysqlStore {
 
 /// A connection as the application would have one.
 pub async fn application(url: &str) -> Conn {
+    Conn::new(opts(url)).await.expect("a connection")
+}
+
+/// The driver's options for the database in a URL. Left alone it would go on over a socket.
+pub fn opts(url: &str) -> OptsBuilder {
     let base = url.split('?').next().expect("a URL").replace("mariadb://", "mysql://");
-    let opts = Opts::from_url(&base).expect("a URL");
-    Conn::new(opts).await.expect("a connection")
+    OptsBuilder::from_opts(Opts::from_url(&base).expect("a URL")).prefer_socket(false)
 }
 
 /// Runs statements that bring no rows.
