@@ -24,7 +24,7 @@ fn the_store_conforms_over_a_path_that_fails() {
 fn the_store_conforms_while_its_connections_are_killed() {
     // F3, F20: the server ends sessions whenever it likes.
     let report =
-        run(|url| Conformance::new(Killed { url }).only(["errors-tell-the-truth"]).rounds(60));
+        run(|url| Conformance::new(Killed::new(url)).only(["errors-tell-the-truth"]).rounds(60));
     assert!(report.rows.iter().all(|row| row.errors > 5), "{report}");
 }
 
@@ -35,9 +35,15 @@ fn opener(url: String) -> impl Opener {
     }
 }
 
-/// Opens stores whose sessions the server kills when asked to.
+/// Opens stores whose sessions, and no other test's, the server kills when asked to.
 struct Killed {
     url: String,
+}
+
+impl Killed {
+    fn new(url: String) -> Self {
+        Self { url: format!("{url}&application_name=killed") }
+    }
 }
 
 impl Opener for Killed {
@@ -57,8 +63,7 @@ impl Opener for Killed {
 
 #[allow(clippy::expect_used)] // A test fails by panicking, its helpers too.
 fn run(conformance: impl FnOnce(String) -> Conformance) -> incumbent_testkit::Report {
-    let url = format!("{}&application_name=killed", shared());
-    let report = block_on(conformance(url).run());
+    let report = block_on(conformance(shared()).run());
     println!("{report}");
     report.assert_passed();
     report
