@@ -24,6 +24,30 @@ pub fn profile(id: &MemberId) -> Key {
     keyed("profile/", id.as_str())
 }
 
+/// What a member is wanted to run.
+#[must_use]
+pub fn roster(id: &MemberId) -> Key {
+    keyed("roster/", id.as_str())
+}
+
+/// How a member gets on with it.
+#[must_use]
+pub fn report(id: &MemberId) -> Key {
+    keyed("report/", id.as_str())
+}
+
+/// Where a list of known duties is.
+#[must_use]
+pub fn catalog(hash: &str) -> Key {
+    keyed("catalog/", hash)
+}
+
+/// What the leader moved of late, and what it could not place.
+#[must_use]
+pub fn moves() -> Key {
+    Key::new("moves")
+}
+
 /// Where a lease's record is.
 #[must_use]
 pub fn lease(name: &LeaseName) -> Key {
@@ -64,6 +88,30 @@ pub fn profiles() -> Key {
 #[must_use]
 pub fn leases() -> Key {
     Key::new("lease/")
+}
+
+/// The leases of all duties.
+#[must_use]
+pub fn duty_leases() -> Key {
+    Key::new("lease/incumbent/duty/")
+}
+
+/// All rosters.
+#[must_use]
+pub fn rosters() -> Key {
+    Key::new("roster/")
+}
+
+/// All reports.
+#[must_use]
+pub fn reports() -> Key {
+    Key::new("report/")
+}
+
+/// All catalogs.
+#[must_use]
+pub fn catalogs() -> Key {
+    Key::new("catalog/")
 }
 
 /// All intents.

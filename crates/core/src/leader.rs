@@ -9,7 +9,7 @@ use crate::mutant::{Mutant, Planted};
 use crate::names::MemberId;
 use crate::records::{
     Board, Content, FORMAT, Intent, IntentState, MemberRecord, MemberState, Profile, View,
-    ViewEntry,
+    ViewEntry, Wish,
 };
 use crate::settings::Timing;
 use crate::store::{ErrorKind, Expect, Found, Key, Outcome, Read, Record, Reply, Version};
@@ -27,6 +27,12 @@ pub(crate) struct Leader {
     members: BTreeMap<MemberId, Seen>,
     profiles: BTreeMap<MemberId, Profile>,
     finished: BTreeMap<Key, Moment>,
+    /// What operators ask for that is in force until they take it back.
+    wishes: BTreeMap<Key, (Version, Intent)>,
+    /// Counts what changed of members, profiles and wishes.
+    generation: u64,
+    /// Members whose lists of duties are gone.
+    pub(crate) missing: BTreeSet<MemberId>,
     view: Stored<View>,
     board: Stored<Board>,
     /// The board was found older than the view in the store.
@@ -54,15 +60,15 @@ struct Seen {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Stored<T> {
-    content: Option<T>,
-    version: Option<Version>,
+pub(crate) struct Stored<T> {
+    pub(crate) content: Option<T>,
+    pub(crate) version: Option<Version>,
 }
 
 impl<T> Stored<T> {
-    const EMPTY: Self = Self { content: None, version: None };
+    pub(crate) const EMPTY: Self = Self { content: None, version: None };
 
-    fn expect(&self) -> Expect {
+    pub(crate) fn expect(&self) -> Expect {
         self.version.clone().map_or(Expect::Absent, Expect::Version)
     }
 }
@@ -97,11 +103,42 @@ impl Leader {
             members: BTreeMap::new(),
             profiles: BTreeMap::new(),
             finished: BTreeMap::new(),
+            wishes: BTreeMap::new(),
+            generation: 0,
+            missing: BTreeSet::new(),
             view: Stored::EMPTY,
             board: Stored::EMPTY,
             board_behind: true,
             publishing: None,
         }
+    }
+
+    /// Grows when members, profiles or wishes changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The members that are alive and have said who they are.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (&MemberId, &MemberRecord, &Profile)> {
+        self.members.iter().filter(|(_, seen)| seen.record.state == MemberState::Alive).filter_map(
+            |(id, seen)| self.profiles.get(id).map(|profile| (id, &seen.record, profile)),
+        )
+    }
+
+    pub(crate) fn profile(&self, id: &MemberId) -> Option<&Profile> {
+        self.profiles.get(id)
+    }
+
+    pub(crate) fn profiles(&self) -> impl Iterator<Item = &Profile> {
+        self.profiles.values()
+    }
+
+    pub(crate) fn member(&self, id: &MemberId) -> Option<(&MemberRecord, &Version)> {
+        self.members.get(id).map(|seen| (&seen.record, &seen.version))
+    }
+
+    pub(crate) fn wishes(&self) -> impl Iterator<Item = (&Key, &Version, &Intent)> {
+        self.wishes.iter().map(|(key, (version, intent))| (key, version, intent))
     }
 
     pub(crate) fn wake_at(&self) -> Moment {
@@ -147,14 +184,24 @@ impl Leader {
             key(keys::view(), &self.view.version),
             key(keys::board(), &self.board.version),
         ];
-        // Profiles come after their member records, and are read only while some are missing.
-        let missing = |(id, seen): (&MemberId, &Seen)| {
-            seen.record.state == MemberState::Alive && !self.profiles.contains_key(id)
-        };
-        if self.members.is_empty() || self.members.iter().any(missing) {
+        // Profiles come after their member records, and are read only while some are missing or
+        // a beat said that one has changed.
+        let stale: Vec<&MemberId> = self.stale_profiles().collect();
+        if self.members.is_empty() || stale.len() > 16 {
             reads.push(Read::Prefix(keys::profiles()));
+        } else {
+            reads.extend(stale.iter().map(|id| key(keys::profile(id), &None)));
         }
         reads
+    }
+
+    fn stale_profiles(&self) -> impl Iterator<Item = &MemberId> {
+        let stale = |(id, seen): &(&MemberId, &Seen)| {
+            let known = self.profiles.get(*id).map(|profile| profile.revision);
+            seen.record.state == MemberState::Alive
+                && known.is_none_or(|revision| revision < seen.record.profile)
+        };
+        self.members.iter().filter(stale).map(|(id, _)| id)
     }
 
     /// Listed at every beat, and at the moment when a member that stands still expires.
@@ -184,8 +231,12 @@ impl Leader {
         }
         see(&mut self.view, reads.next());
         see(&mut self.board, reads.next());
-        if let Some(Found::Records(records)) = reads.next() {
-            self.see_profiles(records);
+        for found in reads {
+            match found {
+                Found::Records(records) => self.see_profiles(records),
+                Found::Record(record) => self.see_profiles(std::slice::from_ref(record)),
+                Found::Absent | Found::Unchanged => {}
+            }
         }
         self.stage = Stage::Listed;
     }
@@ -197,12 +248,20 @@ impl Leader {
             let Ok(record) = MemberRecord::read(stored) else { continue };
             there.insert(record.id.clone());
             let known = self.members.get(&record.id);
+            let news = |seen: &Seen| {
+                seen.record.state != record.state || seen.record.report != record.report
+            };
+            if known.is_none_or(news) {
+                self.generation += 1;
+            }
             if known.is_none_or(|seen| seen.version != stored.version) {
                 let version = stored.version.clone();
                 self.members.insert(record.id.clone(), Seen { record, version, received: now });
             }
         }
+        let before = self.members.len();
         self.members.retain(|id, _| there.contains(id));
+        self.generation += u64::from(self.members.len() != before);
         self.profiles.retain(|id, _| there.contains(id));
     }
 
@@ -211,20 +270,28 @@ impl Leader {
             let key = keys::profile(id);
             if let Ok(at) = records.binary_search_by(|stored| stored.key.cmp(&key))
                 && let Some(profile) = records.get(at).and_then(|found| Profile::read(found).ok())
+                && self.profiles.get(id) != Some(&profile)
             {
                 self.profiles.insert(id.clone(), profile);
+                self.generation += 1;
             }
         }
     }
 
     fn see_intents(&mut self, now: Moment, records: &[Record]) {
         self.finished.retain(|key, _| records.iter().any(|stored| stored.key == *key));
+        let mut wishes = BTreeMap::new();
         for stored in records {
-            if let Ok(intent) = Intent::read(stored)
-                && intent.state != IntentState::Open
-            {
+            let Ok(intent) = Intent::read(stored) else { continue };
+            if intent.state != IntentState::Open {
                 self.finished.entry(stored.key.clone()).or_insert(now);
+            } else if !matches!(intent.wish, Wish::Resign { .. }) {
+                wishes.insert(stored.key.clone(), (stored.version.clone(), intent));
             }
+        }
+        if wishes != self.wishes {
+            self.wishes = wishes;
+            self.generation += 1;
         }
     }
 
@@ -336,6 +403,7 @@ impl Leader {
                 state: seen.record.state,
                 address: profile.address.clone(),
                 labels: profile.labels.clone(),
+                missing: self.missing.contains(id),
                 joined_ms: profile.joined_ms,
             });
         }
@@ -350,7 +418,7 @@ fn lowest_free(taken: &mut BTreeSet<u32>) -> u32 {
     free
 }
 
-fn see<T: Content>(stored: &mut Stored<T>, found: Option<&Found>) {
+pub(crate) fn see<T: Content>(stored: &mut Stored<T>, found: Option<&Found>) {
     match found {
         Some(Found::Record(record)) => {
             stored.version = Some(record.version.clone());
@@ -364,5 +432,7 @@ fn see<T: Content>(stored: &mut Stored<T>, found: Option<&Found>) {
 
 fn delete(writes: &mut Vec<Wanted>, id: &MemberId) {
     writes.push(Wanted::Delete(keys::profile(id)));
+    writes.push(Wanted::Delete(keys::roster(id)));
+    writes.push(Wanted::Delete(keys::report(id)));
     writes.push(Wanted::Delete(keys::member(id)));
 }

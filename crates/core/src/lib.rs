@@ -16,6 +16,7 @@
 //! | [`mutant`] | mistakes that can be planted in all of these, to show that checkers bite |
 
 pub mod backoff;
+pub mod duty;
 mod farewell;
 pub mod keys;
 mod leader;
@@ -24,16 +25,23 @@ mod member;
 pub mod mutant;
 pub mod names;
 mod node;
+mod own;
+mod placing;
 pub mod random;
 pub mod records;
 pub mod settings;
 pub mod store;
+pub mod survey;
 mod time;
 mod watch;
+mod worker;
 
+pub use duty::DutyId;
 pub use lease::{Candidacy, Preference};
 pub use member::Ending;
 pub use names::{LeaseName, MemberId};
 pub use node::{Config, Event, Loss, Node, Request, RequestId};
+pub use placing::Placement;
 pub use settings::Timing;
 pub use time::Moment;
+pub use worker::DutyStatus;

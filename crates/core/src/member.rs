@@ -49,6 +49,8 @@ pub(crate) struct Member {
     retry: Backoff,
     /// Counts attempts, retries included.
     attempts: u64,
+    /// How often its profile and its report changed, as the next beat says.
+    changes: Changes,
     /// Creations that may still land, which only a planted mistake has.
     doubtful: Vec<Attempt>,
 }
@@ -79,6 +81,15 @@ struct Alive {
     acknowledged: u64,
 }
 
+/// How often what a member says about itself has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Changes {
+    pub(crate) profile: u64,
+    pub(crate) report: u64,
+    /// The next beat goes out at once, and with a hint.
+    urgent: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Attempt {
     number: u64,
@@ -96,6 +107,7 @@ impl Member {
             since: at,
             retry: Backoff::new(timing.ttl / 60, timing.ttl / 8),
             attempts: 0,
+            changes: Changes::default(),
             doubtful: Vec::new(),
         }
     }
@@ -181,6 +193,33 @@ impl Member {
         }
     }
 
+    /// Says in the next beat how often the profile changed; that beat doesn't wait to be due.
+    pub(crate) fn tell_profile(&mut self, now: Moment, changes: u64) {
+        if self.changes.profile < changes {
+            // The leader looks for the first by itself.
+            let first = std::mem::replace(&mut self.changes.profile, changes) == 0 && changes == 1;
+            if first {
+                return;
+            }
+            self.changes.urgent = true;
+            if let Stage::Alive(alive) = &mut self.stage
+                && !alive.refused
+            {
+                alive.due = alive.due.min(now);
+            }
+        }
+    }
+
+    /// Says in the next beat how often the report changed.
+    pub(crate) fn tell_report(&mut self, changes: u64) {
+        self.changes.report = self.changes.report.max(changes);
+    }
+
+    /// Whether the beat on its way is worth a hint; asked once.
+    pub(crate) fn take_urgency(&mut self) -> bool {
+        std::mem::take(&mut self.changes.urgent)
+    }
+
     fn ended(&self, now: Moment, planted: Planted) -> Option<Ending> {
         if planted.is(Mutant::CreateRetriedAndBeatsOn) {
             return None;
@@ -191,6 +230,8 @@ impl Member {
     fn record(&self, attempt: &Attempt, timing: &Timing) -> MemberRecord {
         let mut record = MemberRecord::joining(self.id.clone(), timing.ttl, attempt.interval);
         record.beat = attempt.number;
+        record.profile = self.changes.profile;
+        record.report = self.changes.report;
         record
     }
 

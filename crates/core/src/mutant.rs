@@ -41,11 +41,23 @@ pub enum Mutant {
     ElectedTwice,
     RewritesSteadyView,
     RetriesAtOnce,
+    DutyWithoutLease,
+    RosterOutlivesMember,
+    AcknowledgedBeforeStart,
+    RostersForgotten,
+    AcknowledgeTimeoutIgnored,
+    FailingStays,
+    CapabilityIgnored,
+    PausedIsPlaced,
+    MissingListMeansNone,
+    RewritesSteadyRosters,
+    RecoveryWaits,
+    StaleLeaderOverwrites,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 45] = [
         Self::TrustFromReply,
         Self::NoMargin,
         Self::ExpiryWithoutSwap,
@@ -79,6 +91,18 @@ impl Mutant {
         Self::ElectedTwice,
         Self::RewritesSteadyView,
         Self::RetriesAtOnce,
+        Self::DutyWithoutLease,
+        Self::RosterOutlivesMember,
+        Self::AcknowledgedBeforeStart,
+        Self::RostersForgotten,
+        Self::AcknowledgeTimeoutIgnored,
+        Self::FailingStays,
+        Self::CapabilityIgnored,
+        Self::PausedIsPlaced,
+        Self::MissingListMeansNone,
+        Self::RewritesSteadyRosters,
+        Self::RecoveryWaits,
+        Self::StaleLeaderOverwrites,
     ];
 
     /// What the mistake is, in a sentence.
@@ -129,6 +153,28 @@ impl Mutant {
             Self::LeftBeforeStopped => "a member leaves before its work stopped",
             Self::ElectedTwice => "an election is announced again at the next beat",
             Self::RetriesAtOnce => "a read that failed is sent again at once",
+            Self::DutyWithoutLease => {
+                "a duty starts when its roster names it, before its lease is held"
+            }
+            Self::RosterOutlivesMember => {
+                "a new incarnation goes on wanting what the roster of the former one asked for"
+            }
+            Self::AcknowledgedBeforeStart => {
+                "a duty is reported as started as soon as its lease is held"
+            }
+            Self::RostersForgotten => {
+                "a new leader plans from nothing instead of from the rosters it finds"
+            }
+            Self::AcknowledgeTimeoutIgnored => "a duty that never starts is left where it is",
+            Self::FailingStays => "a duty that keeps failing is left where it is",
+            Self::CapabilityIgnored => "duties are placed on nodes that cannot run them",
+            Self::PausedIsPlaced => "a paused duty is placed like any other",
+            Self::MissingListMeansNone => "duties whose list is missing are taken for removed",
+            Self::RewritesSteadyRosters => "the leader writes rosters that did not change",
+            Self::RecoveryWaits => {
+                "duties without a live owner wait for the quiet window like a rebalancing"
+            }
+            Self::StaleLeaderOverwrites => "a leader overwrites the roster of a later leader",
             Self::RewritesSteadyView => {
                 "the leader publishes the view at every review, changed or not"
             }

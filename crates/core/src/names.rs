@@ -40,6 +40,12 @@ pub enum NameError {
         /// The name.
         name: String,
     },
+    /// A family's name has a slash, which separates it from the duty's.
+    #[error("the family name {name:?} has a slash: use another character, such as \"-\"")]
+    Slash {
+        /// The name.
+        name: String,
+    },
     /// It begins with `incumbent/`, which is kept for incumbent itself.
     #[error("the lease name {name:?} is reserved: names may not begin with \"incumbent/\"")]
     Reserved {
@@ -87,6 +93,17 @@ impl LeaseName {
     #[must_use]
     pub fn leader() -> Self {
         Self(LEADER.into())
+    }
+
+    /// A name that only incumbent itself may use.
+    pub(crate) fn reserved(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// Whether a duty runs under this lease.
+    #[must_use]
+    pub fn is_duty(&self) -> bool {
+        self.0.starts_with(crate::duty::PREFIX)
     }
 
     /// The name's text.

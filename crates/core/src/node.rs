@@ -6,6 +6,7 @@
 
 mod api;
 mod decide;
+mod duties;
 mod event;
 mod reads;
 mod replies;
@@ -19,12 +20,15 @@ use crate::lease::{Lease, Stage};
 use crate::member::{self, Ending, Member};
 use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
+use crate::own::{self, OwnRecord};
+use crate::placing::{Placement, Placing, Subject};
 use crate::random::Random;
 use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, View};
 use crate::settings::Timing;
 use crate::store::{Exchange, Expect, Key, Lane, Put, Read, Stamp, Version, Write};
 use crate::time::Moment;
 use crate::watch::Watch;
+use crate::worker::Worker;
 
 pub use event::{Event, Loss};
 
@@ -37,6 +41,8 @@ pub struct Config {
     pub timing: Timing,
     /// Whether the store pushes hints.
     pub push: bool,
+    /// How it places duties when it leads.
+    pub placement: Placement,
     /// Whether it campaigns for the lease of the cluster's leader and follows the view.
     pub membership: bool,
     /// The mistake to make, if any.
@@ -74,7 +80,12 @@ pub struct Node {
     wall_ms: u64,
 
     member: Option<Member>,
-    profiled: Profiled,
+    profile: OwnRecord,
+    /// How often what the profile says has changed, and which of these was written last.
+    profiles: u64,
+    profile_made: u64,
+    joined_ms: u64,
+    worker: Worker,
     farewells: Vec<Farewell>,
     joins: crate::backoff::Backoff,
     leaving: bool,
@@ -86,6 +97,7 @@ pub struct Node {
     timers: BTreeSet<(Moment, LeaseName)>,
     to_look: BTreeSet<LeaseName>,
     leader: Option<Leader>,
+    placing: Option<Placing>,
     index: reads::Index,
 
     pending: BTreeMap<RequestId, Pending>,
@@ -103,14 +115,6 @@ impl std::hash::Hash for QueuedEvent {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Profiled {
-    /// To be written from this moment on.
-    Due(Moment),
-    Sending,
-    Yes,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Pending {
     purpose: Purpose,
@@ -126,6 +130,10 @@ enum Purpose {
     Beat,
     ReadBack,
     Profile,
+    ProfileRead,
+    Catalog(String),
+    Report,
+    ReportRead,
     FarewellClose(MemberId),
     FarewellRead(MemberId),
     Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
@@ -138,6 +146,8 @@ enum Purpose {
     Obeyed,
     LeaderList,
     LeaderWrite,
+    PlaceRead,
+    PlaceWrite(Subject),
 }
 
 impl Node {
@@ -149,6 +159,8 @@ impl Node {
         let id = MemberId::draw(&mut random);
         let member = Member::new(id, &config.timing, now);
         let ttl = config.timing.ttl;
+        let profile = OwnRecord::new(&config.timing);
+        let worker = Worker::new(&config.timing);
         let mut node = Self {
             config,
             random,
@@ -158,7 +170,11 @@ impl Node {
             requests: 0,
             wall_ms: 0,
             member: Some(member),
-            profiled: Profiled::Due(now),
+            profile,
+            profiles: 1,
+            profile_made: 0,
+            joined_ms: 0,
+            worker,
             farewells: Vec::new(),
             joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
             leaving: false,
@@ -168,6 +184,7 @@ impl Node {
             timers: BTreeSet::new(),
             to_look: BTreeSet::new(),
             leader: None,
+            placing: None,
             index: reads::Index::default(),
             pending: BTreeMap::new(),
             outbox: VecDeque::new(),
@@ -184,6 +201,7 @@ impl Node {
         self.time_out(now);
         self.drive_member(now);
         self.drive_farewells(now);
+        self.drive_worker(now);
         self.drive_leases(now);
         self.drive_leader(now);
         self.drive_index(now);
@@ -197,13 +215,13 @@ impl Node {
         let farewell = self.farewells.iter().map(Farewell::wake_at).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         let leader = self.leader.as_ref().map(Leader::wake_at);
+        let placing = self.placing.as_ref().map(Placing::wake_at);
         let index = self.index.wake_at();
-        let profile = match self.profiled {
-            Profiled::Due(at) if self.own_id().is_some() => Some(at),
-            Profiled::Due(_) | Profiled::Sending | Profiled::Yes => None,
-        };
+        let alive = self.own_id().is_some();
+        let profile = alive.then(|| self.profile.wake_at());
+        let worker = alive.then(|| self.worker.wake_at());
         let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
-        [deadline, farewell, timer, leader, index, profile, member]
+        [deadline, farewell, timer, leader, placing, index, profile, worker, member]
             .into_iter()
             .flatten()
             .min()
@@ -226,8 +244,10 @@ impl Node {
                     self.send(now, Lane::Beat, vec![put], Vec::new(), Purpose::Create);
                 }
                 member::Step::Beat(record, expect) => {
-                    let put = self.put(key, expect, record.bytes(), false);
-                    let reads = vec![self.index.board_read()];
+                    let hint = member.take_urgency();
+                    let put = self.put(key, expect, record.bytes(), hint);
+                    let mut reads = vec![self.index.board_read()];
+                    reads.extend(self.roster_read());
                     self.send(now, Lane::Beat, vec![put], reads, Purpose::Beat);
                 }
                 member::Step::ReadBack => {
@@ -240,24 +260,46 @@ impl Node {
         self.drive_profile(now);
     }
 
+    /// Writes what this member says about itself, after the lists that it names.
     fn drive_profile(&mut self, now: Moment) {
-        let Some(member) = &self.member else { return };
-        let due = matches!(self.profiled, Profiled::Due(at) if now >= at);
-        if !due || !member.is_trusted(now) {
-            return;
+        let Some(id) = self.own_id().cloned().filter(|_| self.trusted(now)) else { return };
+        if self.profile_made != self.profiles && self.worker.is_listed() {
+            if self.profile_made == 0 {
+                self.joined_ms = self.wall_ms;
+            }
+            self.profile_made = self.profiles;
+            let mut profile = self.config.profile.clone();
+            profile.joined_ms = self.joined_ms;
+            profile.revision = self.profiles;
+            profile.families.clone_from(&self.worker.families);
+            self.profile.want(profile.bytes());
         }
-        self.profiled = Profiled::Sending;
-        let key = keys::profile(&member.id);
-        let profile = Profile { joined_ms: self.wall_ms, ..self.config.profile.clone() };
-        let put = self.put(key, Expect::Absent, profile.bytes(), true);
-        self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Profile);
+        match self.profile.step(now) {
+            None => {}
+            Some(own::Step::Write(expect, content)) => {
+                let put = self.put(keys::profile(&id), expect, content, true);
+                self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Profile);
+            }
+            Some(own::Step::Read) => {
+                let reads = vec![Read::Key { key: keys::profile(&id), unless: None }];
+                self.send(now, Lane::Change, Vec::new(), reads, Purpose::ProfileRead);
+            }
+        }
+    }
+
+    /// What the profile says has changed.
+    fn profile_changed(&mut self) {
+        self.profiles += 1;
     }
 
     /// Ends this incarnation: all trust is over now.
     fn end(&mut self, now: Moment, why: Ending) {
         let Some(member) = self.member.take() else { return };
-        self.profiled = Profiled::Due(now);
+        self.profile = OwnRecord::new(&self.config.timing);
+        self.profile_made = 0;
+        self.worker.end(&self.config.timing, now);
         self.leader = None;
+        self.placing = None;
         for lease in self.leases.values_mut() {
             let name = lease.name.clone();
             match lease.stage {
@@ -271,6 +313,10 @@ impl Node {
                     self.events.push_back(QueuedEvent(Event::Abort { lease: name, term }));
                 }
                 Stage::Seeking | Stage::Taking | Stage::ToFree(_) | Stage::Freeing(_) => {}
+            }
+            if lease.name.is_duty() && !self.config.planted.is(Mutant::RosterOutlivesMember) {
+                // The roster was that of an incarnation that is over.
+                lease.want = None;
             }
             lease.stage = Stage::Seeking;
             lease.released = 0;

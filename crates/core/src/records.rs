@@ -5,20 +5,28 @@
 //! or free.
 
 mod board;
+mod catalog;
 mod intent;
 mod lease;
 mod member;
+mod moves;
 mod profile;
+mod report;
+mod roster;
 mod view;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use board::Board;
+pub use catalog::{Catalog, DutySpec, LeaderRule, MAX_LISTED};
 pub use intent::{Intent, IntentState, Wish};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};
 pub use member::{MemberRecord, MemberState};
-pub use profile::{HostIdentity, Profile};
+pub use moves::{MAX_UNPLACED, Moved, Moves};
+pub use profile::{Drain, FamilyProfile, HostIdentity, Profile};
+pub use report::{Failing, Report};
+pub use roster::Roster;
 pub use view::{View, ViewEntry};
 
 use crate::store::Record;

@@ -33,6 +33,7 @@ pub struct Builder {
     request: Option<Duration>,
     visible: Option<Duration>,
     drain: Duration,
+    placement: incumbent_core::Placement::default(),
     membership: bool,
     least_ttl: Duration,
     join_timeout: Duration,

@@ -105,7 +105,18 @@ fn named_for(mutant: Mutant) -> &'static str {
         Mutant::LeaseDeleted | Mutant::TermNotRaised => "terms",
         Mutant::TakeWithoutTrustCheck | Mutant::ElectedTwice => "events",
         Mutant::FreedBeforeStopped | Mutant::LeftBeforeStopped => "work-first",
-        Mutant::RewritesSteadyView => "steady",
+        Mutant::RewritesSteadyView | Mutant::RewritesSteadyRosters => "steady",
+        Mutant::DutyWithoutLease => "one-leader",
+        Mutant::RosterOutlivesMember
+        | Mutant::CapabilityIgnored
+        | Mutant::PausedIsPlaced
+        | Mutant::MissingListMeansNone
+        | Mutant::StaleLeaderOverwrites => "rosters",
+        Mutant::RostersForgotten => "movement",
+        Mutant::AcknowledgedBeforeStart
+        | Mutant::AcknowledgeTimeoutIgnored
+        | Mutant::FailingStays
+        | Mutant::RecoveryWaits => "placed",
         Mutant::RetriesAtOnce => "patience",
     }
 }

@@ -75,6 +75,7 @@ impl Process {
             profile: Profile::named(&self.plan.name),
             timing: self.plan.timing.clone(),
             push,
+            placement: incumbent_core::Placement::default(),
             membership: self.plan.membership,
             planted,
         };

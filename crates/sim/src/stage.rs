@@ -73,6 +73,7 @@ impl Stage {
             profile: Profile::named(name),
             timing,
             push: false,
+            placement: incumbent_core::Placement::default(),
             membership: leads,
             planted: self.planted,
         };

@@ -67,6 +67,7 @@ impl Node {
             }
             self.arm(name, now);
         }
+        self.duty_changed(now, name);
         self.release_farewells(now);
     }
 
@@ -223,8 +224,10 @@ impl Node {
         lease.stage = if stopped { Stage::ToFree(term) } else { Stage::Stopping(term) };
         if *name == LeaseName::leader() {
             self.leader = None;
+            self.placing = None;
         }
         self.say(Event::Lost { lease: name.clone(), term, why, abrupt: false });
+        self.duty_changed(now, name);
         self.arm(name, now);
     }
 }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::leader::Leader;
 use crate::lease::{Known, Lease, Move, Stage};
+use crate::placing::Placing;
 use crate::records::{Change, ChangeKind, Content, Holder, MemberState};
 use crate::watch::{Verdict, Watch};
 
@@ -51,7 +52,7 @@ impl Node {
                 Move::Take => return self.take(now, name),
                 Move::Free(term) => return self.free(now, name, term),
                 Move::Touch => return self.touch(now, name),
-                Move::Adopt(term) => return self.elect(name, term),
+                Move::Adopt(term) => return self.elect(now, name, term),
                 Move::NoteFree => self.note(name, |lease| lease.free_since = Some(now)),
                 Move::Settled => self.note(name, |lease| lease.stage = Stage::Seeking),
                 Move::Forget => {
@@ -269,7 +270,8 @@ impl Node {
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Taking;
         let expect = lease.expect();
-        let put = self.put(keys::lease(name), expect, record.bytes(), true);
+        // Nobody waits to hear that a duty was taken, and there are many.
+        let put = self.put(keys::lease(name), expect, record.bytes(), !name.is_duty());
         let purpose = Purpose::Take(name.clone(), record);
         self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
     }
@@ -337,7 +339,7 @@ impl Node {
     }
 
     /// This member holds the lease from now on.
-    pub(super) fn elect(&mut self, name: &LeaseName, term: u64) {
+    pub(super) fn elect(&mut self, now: Moment, name: &LeaseName, term: u64) {
         let Some(member) = self.own_id().cloned() else { return };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Held(term);
@@ -346,10 +348,12 @@ impl Node {
         self.index.reread_intents();
         if *name == LeaseName::leader() {
             self.leader = Some(Leader::new(term));
+            self.placing = Some(Placing::new(term));
         } else {
             self.running.insert(name.clone(), (member.clone(), term));
         }
         self.say(Event::Elected { lease: name.clone(), term, member });
+        self.duty_changed(now, name);
     }
 }
 

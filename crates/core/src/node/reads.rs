@@ -32,6 +32,7 @@ pub(super) struct Index {
 pub(super) struct Followed {
     view: Option<u64>,
     intents: Option<u64>,
+    roster: bool,
 }
 
 impl Index {
@@ -71,13 +72,17 @@ impl Node {
             return;
         }
         let mut reads = vec![index.board_read()];
+        let view_version = index.view.clone();
+        let roster = self.roster_read().filter(|_| board);
+        let followed = Followed { view, intents, roster: roster.is_some() };
         if view.is_some() {
-            reads.push(Read::Key { key: keys::view(), unless: index.view.clone() });
+            reads.push(Read::Key { key: keys::view(), unless: view_version });
         }
         if intents.is_some() {
             reads.push(Read::Prefix(keys::intents()));
         }
-        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index(Followed { view, intents }));
+        reads.extend(roster);
+        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index(followed));
     }
 
     pub(super) fn observe_board(&mut self, found: Option<&Found>) {
@@ -117,7 +122,7 @@ impl Node {
         if let Some(revision) = followed.view {
             self.index.views_read = revision;
             if let Some(Found::Record(stored)) = reads.next() {
-                self.observe_view(stored);
+                self.observe_view(now, stored);
             }
         }
         if let Some(revision) = followed.intents {
@@ -127,6 +132,9 @@ impl Node {
                     self.obey(now, stored);
                 }
             }
+        }
+        if followed.roster {
+            self.observe_roster(now, reads.next());
         }
     }
 
@@ -151,6 +159,7 @@ impl Node {
                 self.send(now, Lane::Change, writes, Vec::new(), Purpose::LeaderWrite);
             }
         }
+        self.drive_placing(now);
     }
 
     pub(super) fn leader_listed(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
@@ -165,10 +174,14 @@ impl Node {
         }
     }
 
-    fn observe_view(&mut self, stored: &Record) {
+    fn observe_view(&mut self, now: Moment, stored: &Record) {
         match View::read(stored) {
             Ok(view) => {
                 self.index.view = Some(stored.version.clone());
+                let own = view.members.iter().find(|entry| Some(&entry.id) == self.own_id());
+                if own.is_some_and(|entry| entry.missing) {
+                    self.worker.list_again(now);
+                }
                 self.say(Event::Viewed(view));
             }
             Err(unreadable) => self.say(Event::Unreadable(unreadable)),
@@ -184,7 +197,9 @@ impl Node {
         if intent.state != IntentState::Open {
             return;
         }
-        let Wish::Resign { lease, term, successor } = intent.wish.clone();
+        let Wish::Resign { lease, term, successor } = intent.wish.clone() else {
+            return; // Meant for the leader, who lists them.
+        };
         let held = |node: &Self, name: &LeaseName| node.held(name) == Some(term);
         let Some(name) = self.leases.keys().find(|name| name.as_str() == lease).cloned() else {
             return;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Pending,
-    Profiled, Purpose, RequestId,
+    Purpose, RequestId,
 };
 use crate::lease::{Known, Stage};
 use crate::records::{Content, MemberState};
@@ -50,6 +50,7 @@ impl Node {
             Purpose::FarewellRead(id) => self.farewell_read(now, &id, first_read(answer)),
             Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
             Purpose::Close(record) => self.closed(now, record, first_write(answer)),
+            Purpose::Catalog(hash) => self.cataloged(now, &hash, first_write(answer)),
             Purpose::Obeyed => {}
             Purpose::Index(followed) => self.indexed(now, followed, answer),
             Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
@@ -59,11 +60,16 @@ impl Node {
             Purpose::Beat => self.beaten(now, answer),
             Purpose::ReadBack => self.read_back(now, first_read(answer)),
             Purpose::Profile => self.profiled(now, first_write(answer)),
+            Purpose::ProfileRead => self.profile_read(now, first_read(answer)),
+            Purpose::Report => self.reported(now, first_write(answer)),
+            Purpose::ReportRead => self.report_read(now, first_read(answer)),
             Purpose::Take(lease, record) => self.taken_or_not(now, &lease, record, answer),
             Purpose::Free(lease, term, record) => self.freed(now, &lease, term, record, answer),
             Purpose::Touch(lease, record) => self.touched(now, &lease, record, answer),
             Purpose::LeaderList => self.leader_listed(now, answer),
             Purpose::LeaderWrite => self.leader_wrote(now, answer),
+            Purpose::PlaceRead => self.placing_read(now, answer),
+            Purpose::PlaceWrite(subject) => self.placing_wrote(now, &subject, first_write(answer)),
         }
     }
 
@@ -96,6 +102,7 @@ impl Node {
         member.beaten(now, first_write(answer), timing, &mut self.random, planted);
         if let Ok(reply) = answer {
             self.observe_board(reply.reads.first());
+            self.observe_roster(now, reply.reads.get(1));
             if planted.is(Mutant::ElectedTwice) {
                 self.announce_again();
             }
@@ -123,11 +130,21 @@ impl Node {
     }
 
     fn profiled(&mut self, now: Moment, outcome: Result<&Outcome, ErrorKind>) {
-        // Refused means that an earlier attempt is there: nobody else writes this key.
-        self.profiled = match outcome {
-            Ok(_) => Profiled::Yes,
-            Err(_) => Profiled::Due(now + self.joins.pause(&mut self.random)),
-        };
+        self.profile.wrote(now, outcome, &mut self.random);
+        self.announce_profile(now);
+    }
+
+    fn profile_read(&mut self, now: Moment, found: Result<&Found, ErrorKind>) {
+        self.profile.read(now, found, &mut self.random);
+        self.announce_profile(now);
+    }
+
+    /// The first profile is waited for by the leader; of later ones it is told by a beat.
+    fn announce_profile(&mut self, now: Moment) {
+        let changes = self.profile_made;
+        if let (true, Some(member)) = (self.profile.is_settled(), &mut self.member) {
+            member.tell_profile(now, changes);
+        }
     }
 
     fn farewell_closed(
@@ -265,7 +282,7 @@ impl Node {
             Ok(Outcome::Applied(version)) => {
                 lease.learn(Known::Record(Box::new(record), version.clone()));
                 if lease.is_electable() && trusted {
-                    return self.elect(name, term);
+                    return self.elect(now, name, term);
                 }
                 lease.stage = Stage::ToFree(term);
             }
@@ -311,6 +328,7 @@ impl Node {
                 let rest = self.random.span(ttl / 3, ttl / 2);
                 lease.not_before = lease.not_before.max(now + rest);
                 self.say(Event::Freed { lease: name.clone(), term });
+                self.duty_changed(now, name);
             }
             Ok(Outcome::Deleted) => {
                 lease.learn(Known::Absent);
@@ -361,6 +379,7 @@ impl Node {
             }
             if *name == LeaseName::leader() {
                 self.leader = None;
+                self.placing = None;
             }
             let lease = name.clone();
             self.say(Event::Lost { lease, term, why: Loss::Superseded, abrupt: true });

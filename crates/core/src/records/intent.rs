@@ -40,6 +40,40 @@ pub enum Wish {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         successor: Option<MemberId>,
     },
+    /// A duty shall run on this node: nowhere else if `required`. In force while it is open.
+    Pin {
+        /// Which.
+        duty: String,
+        /// The node's name.
+        node: String,
+        /// Whether it rather doesn't run than elsewhere.
+        #[serde(default)]
+        required: bool,
+    },
+    /// A duty shall not run. In force while it is open.
+    Pause {
+        /// Which.
+        duty: String,
+    },
+    /// A duty shall move to this node once.
+    Move {
+        /// Which.
+        duty: String,
+        /// The node's name.
+        node: String,
+    },
+    /// A node shall get no more duties. In force while it is open.
+    Cordon {
+        /// The node's name.
+        node: String,
+    },
+    /// A node shall have no duties. In force while it is open.
+    Drain {
+        /// The node's name.
+        node: String,
+    },
+    /// Nothing shall move for the sake of evenness. In force while it is open.
+    Freeze,
 }
 
 /// Whether an intent was obeyed.

@@ -103,10 +103,12 @@ impl LeaseRecord {
         }
     }
 
-    /// Remembers a change, and forgets the oldest past [`MAX_CHANGES`].
+    /// Remembers a change, and forgets the oldest past [`MAX_CHANGES`]; of duties, of which there
+    /// are many, past two.
     pub fn remember(&mut self, change: Change) {
         self.changes.push(change);
-        let over = self.changes.len().saturating_sub(MAX_CHANGES);
+        let most = if self.name.starts_with(crate::duty::PREFIX) { 2 } else { MAX_CHANGES };
+        let over = self.changes.len().saturating_sub(most);
         self.changes.drain(..over);
     }
 

@@ -21,6 +21,12 @@ pub struct MemberRecord {
     pub ttl_ms: u64,
     /// How long after this beat the next one is sent.
     pub due_ms: u64,
+    /// How often the member's profile changed, so that the leader knows when to read it again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub profile: u64,
+    /// How often the member's report changed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub report: u64,
     /// Fields of other versions.
     #[serde(flatten)]
     pub extra: Extra,
@@ -64,6 +70,8 @@ impl MemberRecord {
             beat: 1,
             ttl_ms: millis(ttl),
             due_ms: millis(due),
+            profile: 0,
+            report: 0,
             extra: Extra::new(),
         }
     }
@@ -103,4 +111,8 @@ impl Content for MemberRecord {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -36,6 +36,9 @@ pub struct ViewEntry {
     /// Whatever operators sort nodes by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// A list of duties that its profile names is gone: it is to be written again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub missing: bool,
     /// When it joined by its own wall clock: for display alone.
     #[serde(default)]
     pub joined_ms: u64,

@@ -1,0 +1,134 @@
+//! Names of duties: which family, and which of that family.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::{self, LeaseName, NameError};
+
+/// What the leases of duties begin with.
+pub(crate) const PREFIX: &str = "incumbent/duty/";
+
+/// One duty: `family/name`. A family has no slash in its name; a duty may have any. Cheap to
+/// clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DutyId(Arc<str>);
+
+impl DutyId {
+    /// A duty of a family.
+    ///
+    /// # Errors
+    /// If a name is empty, too long, or has control characters, or the family's has a slash.
+    pub fn new(family: &str, name: &str) -> Result<Self, NameError> {
+        check_family(family)?;
+        names::check("duty", name)?;
+        names::check("duty", &format!("{PREFIX}{family}/{name}"))?;
+        Ok(Self(format!("{family}/{name}").into()))
+    }
+
+    /// A duty from its text, `family/name`.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; a text without a slash has an empty family.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let (family, name) = text.split_once('/').unwrap_or(("", text));
+        Self::new(family, name)
+    }
+
+    /// The lease without which this duty doesn't run.
+    #[must_use]
+    pub fn lease(&self) -> LeaseName {
+        LeaseName::reserved(&format!("{PREFIX}{}", self.0))
+    }
+
+    /// The duty whose lease this is.
+    #[must_use]
+    pub fn of(lease: &LeaseName) -> Option<Self> {
+        let text = lease.as_str().strip_prefix(PREFIX)?;
+        text.contains('/').then(|| Self(text.into()))
+    }
+
+    /// Its family.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        self.0.split_once('/').map_or("", |(family, _)| family)
+    }
+
+    /// Its name within the family.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
+    }
+
+    /// `family/name`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Checks the name of a family.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn check_family(family: &str) -> Result<(), NameError> {
+    names::check("family", family)?;
+    if family.contains('/') {
+        return Err(NameError::Slash { name: family.chars().take(64).collect() });
+    }
+    Ok(())
+}
+
+impl TryFrom<String> for DutyId {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<DutyId> for String {
+    fn from(duty: DutyId) -> Self {
+        duty.0.to_string()
+    }
+}
+
+impl fmt::Display for DutyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for DutyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_leads_to_its_lease_and_back() {
+        // F42: commas, slashes, spaces, unicode and length.
+        for name in ["a", "a,b", "a/b", "a b", "☃", &"x".repeat(1000)] {
+            let duty = DutyId::new("projection", name).unwrap();
+            assert_eq!(DutyId::of(&duty.lease()).as_ref(), Some(&duty));
+            assert_eq!((duty.family(), duty.name()), ("projection", name));
+            assert_eq!(DutyId::parse(duty.as_str()).unwrap(), duty);
+        }
+    }
+
+    #[test]
+    fn names_that_would_be_mistaken_are_refused() {
+        assert!(DutyId::new("a/b", "c").is_err());
+        assert!(DutyId::new("a", "").is_err());
+        assert!(DutyId::parse("lonely").is_err());
+        assert!(DutyId::new("a", "b\nc").is_err());
+        assert_eq!(DutyId::of(&LeaseName::leader()), None);
+        assert_eq!(DutyId::of(&LeaseName::new("duty/a/b").unwrap()), None);
+    }
+}

@@ -1,0 +1,423 @@
+//! One round of planning: time-outs, the plan, and the rosters that follow from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use incumbent_planner::{self as planner, Plan, Rebalance};
+
+use super::{Placement, Placing, Stage, Step, Subject};
+use crate::duty::DutyId;
+use crate::keys;
+use crate::leader::{Leader, Wanted};
+use crate::mutant::{Mutant, Planted};
+use crate::names::MemberId;
+use crate::records::{
+    Content, Drain, IntentState, MAX_UNPLACED, MemberState, Moved, Moves, Profile, Roster, Wish,
+};
+use crate::settings::Timing;
+use crate::store::Expect;
+use crate::survey::{self, Question, Survey};
+use crate::time::Moment;
+
+/// What a round of planning is given beside records.
+pub(crate) struct Round<'a> {
+    pub(crate) now: Moment,
+    pub(crate) wall_ms: u64,
+    pub(crate) leader: &'a Leader,
+    pub(crate) own: &'a MemberId,
+    pub(crate) placement: &'a Placement,
+    pub(crate) timing: &'a Timing,
+    pub(crate) planted: Planted,
+}
+
+type Writes = Vec<(Subject, Wanted)>;
+
+impl Placing {
+    pub(crate) fn step(&mut self, round: &Round<'_>) -> Option<Step> {
+        match self.stage {
+            Stage::Asleep => {
+                let serves = |profile: &Profile| !profile.families.is_empty();
+                let late = round.now >= self.next || self.next == Moment::NEVER;
+                let wake = late && round.leader.living().any(|(_, _, profile)| serves(profile));
+                wake.then(|| self.load())
+            }
+            Stage::Reading(_) | Stage::Superseded => None,
+            Stage::Idle if self.is_writing() => None,
+            Stage::Idle => self.review(round),
+        }
+    }
+
+    fn review(&mut self, round: &Round<'_>) -> Option<Step> {
+        let (now, leader) = (round.now, round.leader);
+        let due = now >= self.next;
+        if self.generation == leader.generation() && !self.dirty && !due {
+            return None;
+        }
+        if let Some(reads) = self.reads(now, leader) {
+            return Some(reads);
+        }
+        self.generation = leader.generation();
+        self.dirty = false;
+        let writes = self.place(round);
+        (!writes.is_empty()).then_some(Step::Write(writes))
+    }
+
+    fn place(&mut self, round: &Round<'_>) -> Writes {
+        let members: BTreeMap<MemberId, Profile> =
+            round.leader.living().map(|(id, _, profile)| (id.clone(), profile.clone())).collect();
+        self.follow_members(round, &members);
+        self.follow_lists(round, &members);
+        let mut writes = self.evict(round, &members);
+        writes.extend(self.forget_lists(round));
+        self.give_up_waiting(round);
+        self.expire_avoided(round.now);
+
+        let survey = self.survey(round, members);
+        let mut question = survey.question();
+        pretend(&mut question, round.planted);
+        let plan = planner::plan(&question.situation);
+        if round.planted.is(Mutant::RecoveryWaits) && !self.may_rebalance(round) {
+            self.next = self.next_round(round, false);
+            return writes;
+        }
+        if plan.moves.iter().any(|step| step.why.is_rebalancing()) {
+            self.rebalanced = round.now;
+        }
+        let rosters = self.rosters_for(round, &survey, &question, &plan);
+        writes.extend(rosters);
+        writes.extend(self.account(round, &survey, &question, &plan));
+        writes.extend(self.obeyed(round, &survey, &question, &plan));
+        self.holders.clear();
+        self.next = self.next_round(round, plan.balanced);
+        writes
+    }
+
+    /// What belonged to members that are gone is forgotten.
+    fn follow_members(&mut self, round: &Round<'_>, members: &BTreeMap<MemberId, Profile>) {
+        let living: BTreeSet<MemberId> = members.keys().cloned().collect();
+        if living != self.members {
+            self.changed = round.now;
+            self.members = living;
+        }
+        self.rosters.retain(|id, _| members.contains_key(id));
+        self.reports.retain(|id, _| members.contains_key(id));
+        self.pending.retain(|_, (id, _)| members.contains_key(id));
+        self.draining.retain(|(id, _), _| members.contains_key(id));
+        self.doubtful.retain(|id| members.contains_key(id));
+        for avoided in self.avoided.values_mut() {
+            avoided.retain(|id, _| members.contains_key(id));
+        }
+    }
+
+    /// The duties that living members know. A list that is missing removes nothing.
+    fn follow_lists(&mut self, round: &Round<'_>, members: &BTreeMap<MemberId, Profile>) {
+        let lists = members.values().flat_map(|profile| profile.families.values());
+        let named: BTreeSet<String> =
+            lists.flat_map(|family| family.catalogs.iter().cloned()).collect();
+        for hash in &named {
+            self.named.insert(hash.clone(), round.now);
+        }
+        self.absent.retain(|hash, _| named.contains(hash));
+        let there: BTreeSet<String> =
+            named.iter().filter(|hash| self.catalogs.contains_key(*hash)).cloned().collect();
+        if there == self.duties_of && (there.len() == named.len() || !self.duties.is_empty()) {
+            return;
+        }
+        let catalogs = there.iter().filter_map(|hash| self.catalogs.get(hash));
+        let mut duties = survey::known(catalogs);
+        if there.len() < named.len() && !round.planted.is(Mutant::MissingListMeansNone) {
+            // What runs stays known until all lists are there.
+            let rostered = self.rosters.values().filter_map(|roster| roster.content.as_ref());
+            for duty in rostered.flat_map(|roster| &roster.duties) {
+                let spec = self.duties.get(duty).cloned();
+                let spec = spec.unwrap_or_else(|| crate::records::DutySpec::named(duty.name()));
+                duties.entry(duty.clone()).or_insert(spec);
+            }
+        }
+        if duties != self.duties {
+            self.changed = round.now;
+            self.duties = duties;
+        }
+        self.duties_of = there;
+    }
+
+    /// Lists that no living member names are deleted after a while. Should one be named again in
+    /// that very moment, its member is told by the view and writes it again.
+    fn forget_lists(&mut self, round: &Round<'_>) -> Writes {
+        for profile in round.leader.profiles() {
+            for hash in profile.families.values().flat_map(|family| &family.catalogs) {
+                self.named.entry(hash.clone()).or_insert(round.now);
+            }
+        }
+        let over = |at: &Moment| round.now.since(*at) >= round.timing.visible;
+        let gone: Vec<String> =
+            self.named.iter().filter(|(_, at)| over(at)).map(|(hash, _)| hash.clone()).collect();
+        for hash in &gone {
+            self.named.remove(hash);
+            self.catalogs.remove(hash);
+        }
+        gone.iter().map(|hash| (Subject::Aside, Wanted::Delete(keys::catalog(hash)))).collect()
+    }
+
+    /// Members whose family asks for it are evicted when a duty doesn't stop in its time.
+    fn evict(&mut self, round: &Round<'_>, members: &BTreeMap<MemberId, Profile>) -> Writes {
+        let mut late = BTreeSet::new();
+        for ((id, duty), since) in &self.draining {
+            let family = members.get(id).and_then(|profile| profile.families.get(duty.family()));
+            if let Some(family) = family
+                && family.drain == Drain::Evict
+                && round.now.since(*since) >= Duration::from_millis(family.drain_ms)
+            {
+                late.insert(id.clone());
+            }
+        }
+        let evict = |id: &MemberId| {
+            let (record, version) = round.leader.member(id)?;
+            let closed = record.closed(MemberState::Evicted).bytes();
+            let put = Wanted::Put(keys::member(id), Expect::Version(version.clone()), closed);
+            Some((Subject::Aside, put))
+        };
+        late.iter().filter_map(evict).collect()
+    }
+
+    /// A duty that was not started in its time is placed elsewhere.
+    fn give_up_waiting(&mut self, round: &Round<'_>) {
+        let now = round.now;
+        let mut late = Vec::new();
+        for (duty, (id, since)) in &mut self.pending {
+            let elsewhere =
+                |(member, draining): &(MemberId, DutyId)| member != id && draining == duty;
+            if self.draining.keys().any(elsewhere) {
+                // Another has not let go of it yet: the time to start begins after that.
+                *since = now;
+            }
+            if now >= *since + patience(round, id, duty) {
+                late.push((duty.clone(), id.clone()));
+            }
+        }
+        for (duty, id) in late {
+            self.pending.remove(&duty);
+            if !round.planted.is(Mutant::AcknowledgeTimeoutIgnored) {
+                self.avoid(&duty, &id, now);
+            }
+        }
+    }
+
+    fn expire_avoided(&mut self, now: Moment) {
+        for avoided in self.avoided.values_mut() {
+            avoided.retain(|_, until| now < *until);
+        }
+        self.avoided.retain(|_, avoided| !avoided.is_empty());
+    }
+
+    fn may_rebalance(&self, round: &Round<'_>) -> bool {
+        let quiet = round.placement.quiet.unwrap_or(round.timing.ttl);
+        round.now >= self.changed + quiet && round.now >= self.rebalanced + round.timing.beat
+    }
+
+    fn survey(&self, round: &Round<'_>, members: BTreeMap<MemberId, Profile>) -> Survey {
+        let mut homes = BTreeMap::new();
+        for (duty, holder) in &self.holders {
+            homes.insert(duty.clone(), holder.clone());
+        }
+        for (id, roster) in &self.rosters {
+            for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
+                homes.insert(duty.clone(), id.clone());
+            }
+        }
+        let placement = round.placement;
+        let rebalance = if self.may_rebalance(round) {
+            Rebalance::UpTo { per_round: placement.per_round, per_node: placement.per_node }
+        } else {
+            Rebalance::Not
+        };
+        let paused = |wish: &Wish| matches!(wish, Wish::Pause { .. });
+        let forgets = round.planted.is(Mutant::PausedIsPlaced);
+        Survey {
+            leader: Some(round.own.clone()),
+            loads: self.reports.iter().map(|(id, report)| (id.clone(), report.load)).collect(),
+            duties: self.duties.clone(),
+            homes,
+            avoided: self
+                .avoided
+                .iter()
+                .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
+                .collect(),
+            wishes: round
+                .leader
+                .wishes()
+                .map(|(_, _, intent)| intent.wish.clone())
+                .filter(|wish| !(forgets && paused(wish)))
+                .collect(),
+            policy: planner::Policy {
+                strategy: placement.strategy.clone(),
+                families: placement.families.clone(),
+                rebalance,
+            },
+            members,
+        }
+    }
+
+    /// The rosters that changed, or still have the term of a former leader.
+    fn rosters_for(
+        &mut self,
+        round: &Round<'_>,
+        survey: &Survey,
+        question: &Question,
+        plan: &Plan,
+    ) -> Writes {
+        let mut wanted: BTreeMap<&MemberId, BTreeSet<DutyId>> =
+            survey.members.keys().map(|id| (id, BTreeSet::new())).collect();
+        for (duty, target) in question.duties.iter().zip(&plan.target) {
+            let member = target.and_then(|target| question.members.get(target));
+            if let Some(duties) = member.and_then(|id| wanted.get_mut(id)) {
+                duties.insert(duty.clone());
+            }
+        }
+        let mut writes = Vec::new();
+        for (id, duties) in wanted {
+            let stored = self.rosters.get(id);
+            let before = stored.and_then(|stored| stored.content.as_ref());
+            if stored.is_none() && duties.is_empty() {
+                continue;
+            }
+            let same = before.is_some_and(|before| before.duties == duties);
+            let stamped = before.is_some_and(|before| before.term == self.term);
+            if same && stamped && !round.planted.is(Mutant::RewritesSteadyRosters) {
+                continue;
+            }
+            let revision = before.map_or(0, |before| before.revision) + u64::from(!same);
+            let empty = BTreeSet::new();
+            let former = before.map_or(&empty, |before| &before.duties);
+            for duty in duties.difference(former) {
+                self.pending.insert(duty.clone(), (id.clone(), round.now));
+            }
+            let moved = |duty: &DutyId, member: &MemberId| member == id && !duties.contains(duty);
+            self.pending.retain(|duty, (member, _)| !moved(duty, member));
+            let expect = stored.map_or(Expect::Absent, crate::leader::Stored::expect);
+            let roster = Roster { revision, duties, ..Roster::empty(id.clone(), self.term) };
+            let put = Wanted::Put(keys::roster(id), expect, roster.bytes());
+            self.writing.insert(id.clone(), roster);
+            writes.push((Subject::Roster(id.clone()), put));
+        }
+        writes
+    }
+
+    /// What was moved and what could not be placed, for people and for the next leader.
+    fn account(
+        &mut self,
+        round: &Round<'_>,
+        survey: &Survey,
+        question: &Question,
+        plan: &Plan,
+    ) -> Option<(Subject, Wanted)> {
+        let mut moves = self.moves.content.clone().unwrap_or_else(|| Moves::none(self.term));
+        let before = moves.clone();
+        let duty = |at: usize| question.duties.get(at).cloned();
+        let name = |at: Option<usize>| {
+            let id = question.members.get(at?)?;
+            survey.members.get(id).map(|profile| profile.node.clone())
+        };
+        let unplaced = plan.unplaced.iter().take(MAX_UNPLACED);
+        moves.unplaced = unplaced
+            .filter_map(|unplaced| Some((duty(unplaced.duty)?, unplaced.reason.to_string())))
+            .collect();
+        moves.unplaced_total = plan.unplaced.len() as u64;
+        moves.avoided = self
+            .avoided
+            .iter()
+            .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
+            .collect();
+        let at_ms = round.wall_ms;
+        moves.remember(plan.moves.iter().filter_map(|step| {
+            let (from, to) = (name(step.from), name(step.to));
+            Some(Moved { duty: duty(step.duty)?, from, to, why: step.why.to_string(), at_ms })
+        }));
+        if moves == before {
+            return None;
+        }
+        moves.term = self.term;
+        let put = Wanted::Put(keys::moves(), self.moves.expect(), moves.bytes());
+        self.writing_moves = Some(moves);
+        Some((Subject::Moves, put))
+    }
+
+    /// A move that an operator asked for is done once it was planned, or can't be.
+    fn obeyed(
+        &self,
+        round: &Round<'_>,
+        survey: &Survey,
+        question: &Question,
+        plan: &Plan,
+    ) -> Writes {
+        let target = |duty: &str| {
+            let at = question.duties.iter().position(|known| known.as_str() == duty)?;
+            let id = question.members.get((*plan.target.get(at)?)?)?;
+            survey.members.get(id).map(|profile| profile.node.as_str())
+        };
+        let mut writes = Vec::new();
+        for (key, version, intent) in round.leader.wishes() {
+            let Wish::Move { duty, node } = &intent.wish else { continue };
+            let done = target(duty) == Some(node.as_str());
+            let mut intent = intent.clone();
+            intent.state = if done { IntentState::Done } else { IntentState::Obsolete };
+            let expect = Expect::Version(version.clone());
+            writes.push((Subject::Aside, Wanted::Put(key.clone(), expect, intent.bytes())));
+        }
+        writes
+    }
+
+    /// When something is due even without news.
+    fn next_round(&self, round: &Round<'_>, balanced: bool) -> Moment {
+        let now = round.now;
+        let overdue = |(duty, (id, since)): (&DutyId, &(MemberId, Moment))| {
+            *since + patience(round, id, duty)
+        };
+        let pending = self.pending.iter().map(overdue).min();
+        let draining = self.draining.iter().filter_map(|((id, duty), since)| {
+            let family = round.leader.profile(id)?.families.get(duty.family())?;
+            let evicts = family.drain == Drain::Evict;
+            evicts.then(|| *since + Duration::from_millis(family.drain_ms))
+        });
+        let avoided = self.avoided.values().flat_map(BTreeMap::values).copied();
+        let quiet = round.placement.quiet.unwrap_or(round.timing.ttl);
+        let rebalance = (self.changed + quiet).max(self.rebalanced + round.timing.beat);
+        let absent = self.absent.values().copied();
+        let unnamed = self.named.values().filter(|at| **at < now);
+        let unnamed = unnamed.map(|at| *at + round.timing.visible).min();
+        [
+            unnamed,
+            pending,
+            draining.min(),
+            avoided.min(),
+            absent.min(),
+            (!balanced).then_some(rebalance),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .map_or(Moment::NEVER, |at| at.max(now + Duration::from_millis(50)))
+    }
+}
+
+/// How long a duty may take to start.
+fn patience(round: &Round<'_>, id: &MemberId, duty: &DutyId) -> Duration {
+    let family = round.leader.profile(id).and_then(|profile| profile.families.get(duty.family()));
+    let ms = family.map_or(30_000, |family| family.acknowledge_ms);
+    // Reports come once a beat, and are read at the next.
+    Duration::from_millis(ms).max(round.timing.beat * 3)
+}
+
+/// What a planted mistake makes of the question.
+fn pretend(question: &mut Question, planted: Planted) {
+    if planted.is(Mutant::CapabilityIgnored) {
+        for duty in &mut question.situation.duties {
+            duty.version = None;
+        }
+        let families: Vec<_> =
+            question.situation.nodes.iter().flat_map(|node| node.families.clone()).collect();
+        for node in &mut question.situation.nodes {
+            node.families.extend(families.iter().cloned());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Content, Extra, FORMAT};
+
+/// How many duties a catalog holds at most; a family with more has several.
+pub const MAX_LISTED: usize = 500;
+
+/// Known duties of a family. Named by its content, so that all members that know the same share
+/// one record, and it never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Catalog {
+    /// The format number.
+    pub format: u32,
+    /// Which family.
+    pub family: String,
+    /// Its duties, or a part of them, by name.
+    pub duties: Vec<DutySpec>,
+    /// Fields of other versions.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One duty as its family describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DutySpec {
+    /// Its name within the family.
+    pub name: String,
+    /// How much of a node it takes.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u64,
+    /// The version a node must be able to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Duties of one group would rather run together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// No two duties that name the same here run on one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<String>,
+    /// The label over whose values its family is spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<String>,
+    /// Labels that a node must have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub selector: BTreeMap<String, String>,
+    /// Whether it belongs on the leader's node, or rather not there.
+    #[serde(default, skip_serializing_if = "LeaderRule::is_any")]
+    pub leader: LeaderRule,
+    /// The node it would rather run on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefers: Option<String>,
+}
+
+/// How a duty is placed with regard to the cluster's leader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeaderRule {
+    /// Anywhere.
+    #[default]
+    Any,
+    /// Elsewhere, if it can be.
+    Avoid,
+    /// On the leader's node and nowhere else.
+    Only,
+}
+
+impl LeaderRule {
+    fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
+}
+
+impl DutySpec {
+    /// A duty without wishes.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            weight: 1,
+            version: None,
+            group: None,
+            apart: None,
+            spread: None,
+            selector: BTreeMap::new(),
+            leader: LeaderRule::Any,
+            prefers: None,
+        }
+    }
+}
+
+impl Catalog {
+    /// The catalogs of a family: its duties by name, in parts of at most [`MAX_LISTED`].
+    #[must_use]
+    pub fn of(family: &str, duties: &[DutySpec]) -> Vec<Self> {
+        let mut sorted = duties.to_vec();
+        sorted.sort_by(|a, b| a.name.cmp(&b.name));
+        sorted.dedup_by(|a, b| a.name == b.name);
+        sorted
+            .chunks(MAX_LISTED)
+            .map(|part| Self {
+                format: FORMAT,
+                family: family.to_owned(),
+                duties: part.to_vec(),
+                extra: Extra::new(),
+            })
+            .collect()
+    }
+
+    /// The name that follows from the content.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        Sha256::digest(self.bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Content for Catalog {
+    fn format(&self) -> u32 {
+        self.format
+    }
+
+    fn check(&self) -> Result<(), String> {
+        crate::duty::check_family(&self.family).map_err(|error| error.to_string())?;
+        for duty in &self.duties {
+            crate::names::check("duty", &duty.name).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(weight: &u64) -> bool {
+    *weight == 1
+}

@@ -1,0 +1,237 @@
+//! From records to the question that the planner answers.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use incumbent_planner as planner;
+
+use crate::duty::DutyId;
+use crate::names::MemberId;
+use crate::records::{Catalog, DutySpec, LeaderRule, Profile, Wish};
+
+/// All that a plan depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// The members that are alive and have said who they are.
+    pub members: BTreeMap<MemberId, Profile>,
+    /// Which of them leads.
+    pub leader: Option<MemberId>,
+    /// What they have to do beside their duties.
+    pub loads: BTreeMap<MemberId, u64>,
+    /// All duties that should run.
+    pub duties: BTreeMap<DutyId, DutySpec>,
+    /// Where each runs, or was asked to run.
+    pub homes: BTreeMap<DutyId, MemberId>,
+    /// Where each failed or never started.
+    pub avoided: BTreeMap<DutyId, BTreeSet<MemberId>>,
+    /// What operators ask for.
+    pub wishes: Vec<Wish>,
+    /// How to place.
+    pub policy: planner::Policy,
+}
+
+/// The question, and whom its indexes mean.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What the planner is asked.
+    pub situation: planner::Situation,
+    /// The members behind its nodes.
+    pub members: Vec<MemberId>,
+    /// The duties behind its duties.
+    pub duties: Vec<DutyId>,
+}
+
+/// What operators ask for, by what it is about.
+#[derive(Default)]
+struct Wishes<'a> {
+    pins: BTreeMap<&'a str, planner::Pin>,
+    moves: BTreeMap<&'a str, &'a str>,
+    paused: BTreeSet<&'a str>,
+    cordoned: BTreeSet<&'a str>,
+    drained: BTreeSet<&'a str>,
+    frozen: bool,
+}
+
+impl<'a> Wishes<'a> {
+    fn sort(wishes: &'a [Wish]) -> Self {
+        let mut sorted = Self::default();
+        for wish in wishes {
+            match wish {
+                Wish::Resign { .. } => {}
+                Wish::Pin { duty, node, required: true } => {
+                    sorted.pins.insert(duty, planner::Pin::Required(node.clone()));
+                }
+                Wish::Pin { duty, node, required: false } => {
+                    sorted.pins.insert(duty, planner::Pin::Preferred(node.clone()));
+                }
+                Wish::Pause { duty } => {
+                    sorted.paused.insert(duty);
+                }
+                Wish::Move { duty, node } => {
+                    sorted.moves.insert(duty, node);
+                }
+                Wish::Cordon { node } => {
+                    sorted.cordoned.insert(node);
+                }
+                Wish::Drain { node } => {
+                    sorted.drained.insert(node);
+                }
+                Wish::Freeze => sorted.frozen = true,
+            }
+        }
+        sorted
+    }
+}
+
+impl Survey {
+    /// The question for the planner. What operators ask of unknown nodes or duties changes
+    /// nothing (F43).
+    #[must_use]
+    pub fn question(&self) -> Question {
+        let wishes = Wishes::sort(&self.wishes);
+        let members: Vec<MemberId> = self.members.keys().cloned().collect();
+        let at: BTreeMap<&MemberId, usize> =
+            members.iter().enumerate().map(|(at, id)| (id, at)).collect();
+        let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, &wishes));
+        let nodes: Vec<planner::Node> = nodes.collect();
+        let named = |name: &str| nodes.iter().position(|node| node.name == name);
+        let duties = self.duties.iter().map(|(id, spec)| {
+            let avoided = self.avoided.get(id).into_iter().flatten();
+            let mut duty = described(id, spec);
+            duty.avoid = avoided.filter_map(|member| at.get(member).copied()).collect();
+            duty.running = self.homes.get(id).and_then(|member| at.get(member).copied());
+            duty.paused = wishes.paused.contains(id.as_str());
+            if let Some(pin) = wishes.pins.get(id.as_str()) {
+                duty.pin = Some(pin.clone());
+            }
+            if let Some(to) = wishes.moves.get(id.as_str()).and_then(|node| named(node)) {
+                // It stays where it is thought to be, unless a rule forbids that.
+                duty.running = Some(to);
+            }
+            duty
+        });
+        let duties = duties.collect();
+        let mut policy = self.policy.clone();
+        if wishes.frozen {
+            policy.rebalance = planner::Rebalance::Not;
+        }
+        let ids = self.duties.keys().cloned().collect();
+        let situation = planner::Situation { nodes, duties, policy };
+        Question { situation, members, duties: ids }
+    }
+
+    fn node(&self, id: &MemberId, profile: &Profile, wishes: &Wishes<'_>) -> planner::Node {
+        let support = |family: &crate::records::FamilyProfile| planner::FamilySupport {
+            versions: family.versions.clone(),
+            max_per_node: family.max_per_node,
+        };
+        planner::Node {
+            id: id.as_str().to_owned(),
+            name: profile.node.clone(),
+            labels: profile.labels.clone(),
+            capacity: profile.capacity,
+            max_duties: profile.max_duties,
+            families: profile
+                .families
+                .iter()
+                .map(|(name, family)| (name.clone(), support(family)))
+                .collect(),
+            load: self.loads.get(id).copied().unwrap_or(0),
+            cordoned: wishes.cordoned.contains(profile.node.as_str()),
+            draining: wishes.drained.contains(profile.node.as_str()),
+            leader: self.leader.as_ref() == Some(id),
+        }
+    }
+}
+
+fn described(id: &DutyId, spec: &DutySpec) -> planner::Duty {
+    planner::Duty {
+        weight: spec.weight,
+        version: spec.version.clone(),
+        group: spec.group.clone(),
+        selector: spec.selector.clone(),
+        apart: spec.apart.clone(),
+        spread: spec.spread.clone(),
+        pin: spec.prefers.clone().map(planner::Pin::Preferred),
+        leader: match spec.leader {
+            LeaderRule::Any => planner::LeaderRule::Any,
+            LeaderRule::Avoid => planner::LeaderRule::Avoid,
+            LeaderRule::Only => planner::LeaderRule::Only,
+        },
+        ..planner::Duty::new(id.family(), id.name())
+    }
+}
+
+/// All duties that catalogs list. Where they differ about one, the one for the newest version
+/// counts: that is how the next deployment describes it.
+pub fn known<'a>(catalogs: impl IntoIterator<Item = &'a Catalog>) -> BTreeMap<DutyId, DutySpec> {
+    let mut known: BTreeMap<DutyId, DutySpec> = BTreeMap::new();
+    for catalog in catalogs {
+        for spec in &catalog.duties {
+            let Ok(id) = DutyId::new(&catalog.family, &spec.name) else { continue };
+            let older = |there: &DutySpec| compare(there, spec) == Ordering::Less;
+            if known.get(&id).is_none_or(older) {
+                known.insert(id, spec.clone());
+            }
+        }
+    }
+    known
+}
+
+/// By version, numbers as numbers; then by content, so that the order of reading doesn't matter.
+fn compare(a: &DutySpec, b: &DutySpec) -> Ordering {
+    let parts = |spec: &DutySpec| -> Vec<(u64, String)> {
+        let version = spec.version.clone().unwrap_or_default();
+        let part = |part: &str| (part.parse().unwrap_or(u64::MAX), part.to_owned());
+        version.split(['.', '-', '+']).map(part).collect()
+    };
+    let versions = match (&a.version, &b.version) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Less,
+        (Some(_), None) => Ordering::Greater,
+        (Some(_), Some(_)) => parts(a).cmp(&parts(b)),
+    };
+    versions.then_with(|| format!("{a:?}").cmp(&format!("{b:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versioned(name: &str, version: &str) -> DutySpec {
+        DutySpec { version: Some(version.to_owned()), ..DutySpec::named(name) }
+    }
+
+    #[test]
+    fn the_newest_description_of_a_duty_counts_whatever_the_order() {
+        let old = Catalog::of("p", &[versioned("a", "9"), DutySpec::named("only-old")]);
+        let new = Catalog::of("p", &[versioned("a", "10"), DutySpec::named("only-new")]);
+        let one = known(old.iter().chain(&new));
+        assert_eq!(one, known(new.iter().chain(&old)));
+        assert_eq!(one.len(), 3);
+        let a = one.get(&DutyId::new("p", "a").unwrap()).unwrap();
+        assert_eq!(a.version.as_deref(), Some("10"));
+    }
+
+    #[test]
+    fn wishes_about_what_is_unknown_change_nothing() {
+        // F43: a rule that named an unknown agent poisoned every evaluation elsewhere.
+        let member = MemberId::new("m1");
+        let mut survey = Survey {
+            members: [(member, Profile::named("one"))].into(),
+            duties: known(&Catalog::of("p", &[DutySpec::named("a")])),
+            ..Survey::default()
+        };
+        let before = survey.question().situation;
+        survey.wishes = vec![
+            Wish::Pin { duty: "p/ghost".into(), node: "one".into(), required: true },
+            Wish::Pause { duty: "no slash".into() },
+            Wish::Move { duty: "p/a".into(), node: "ghost".into() },
+            Wish::Cordon { node: "ghost".into() },
+            Wish::Drain { node: String::new() },
+        ];
+        let after = survey.question().situation;
+        assert_eq!(before.nodes, after.nodes);
+        assert_eq!(before.duties, after.duties);
+    }
+}

@@ -1,0 +1,226 @@
+//! What a member runs for the cluster: the families it serves, its roster and its report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::duty::DutyId;
+use crate::names::MemberId;
+use crate::own::OwnRecord;
+use crate::records::{Catalog, Content, DutySpec, Failing, FamilyProfile, Report, Roster};
+use crate::settings::Timing;
+use crate::store::Version;
+use crate::time::Moment;
+
+/// How a duty that was elected here gets on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DutyStatus {
+    /// It runs.
+    Active,
+    /// It ended by an error, and is started again after a while.
+    Failing {
+        /// How often in a row.
+        times: u32,
+        /// The last error.
+        error: String,
+        /// Another node shall try.
+        gave_up: bool,
+    },
+    /// It ended, and there is nothing left to do.
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Worker {
+    pub(crate) families: BTreeMap<String, FamilyProfile>,
+    /// Catalogs to be there before the profile names them.
+    pub(crate) catalogs: BTreeMap<String, Listing>,
+    /// The roster as it was last read.
+    pub(crate) version: Option<Version>,
+    term: u64,
+    revision: u64,
+    pub(crate) wanted: BTreeSet<DutyId>,
+    pub(crate) statuses: BTreeMap<DutyId, DutyStatus>,
+    pub(crate) load: u64,
+    pub(crate) progress: BTreeMap<DutyId, String>,
+    pub(crate) report: OwnRecord,
+    /// The last report that was made.
+    made: Option<Report>,
+    /// When to look whether there is something new to report.
+    due: Moment,
+    last: Moment,
+}
+
+/// A catalog on its way to the store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Listing {
+    pub(crate) content: Vec<u8>,
+    pub(crate) stage: ListingStage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ListingStage {
+    Due(Moment),
+    Sending,
+    There,
+}
+
+impl Worker {
+    pub(crate) fn new(timing: &Timing) -> Self {
+        Self {
+            families: BTreeMap::new(),
+            catalogs: BTreeMap::new(),
+            version: None,
+            term: 0,
+            revision: 0,
+            wanted: BTreeSet::new(),
+            statuses: BTreeMap::new(),
+            load: 0,
+            progress: BTreeMap::new(),
+            report: OwnRecord::new(timing),
+            made: None,
+            due: Moment::NEVER,
+            last: Moment::START,
+        }
+    }
+
+    /// Forgets what belonged to an incarnation; what the node serves stays.
+    pub(crate) fn end(&mut self, timing: &Timing, now: Moment) {
+        let families = std::mem::take(&mut self.families);
+        let mut catalogs = std::mem::take(&mut self.catalogs);
+        for listing in catalogs.values_mut() {
+            listing.stage = ListingStage::Due(now);
+        }
+        *self = Self { families, catalogs, load: self.load, ..Self::new(timing) };
+    }
+
+    pub(crate) fn serves(&self) -> bool {
+        !self.families.is_empty()
+    }
+
+    /// Sets what this node knows of a family.
+    pub(crate) fn serve(
+        &mut self,
+        now: Moment,
+        family: &str,
+        mut profile: FamilyProfile,
+        duties: &[DutySpec],
+    ) {
+        profile.catalogs.clear();
+        for catalog in Catalog::of(family, duties) {
+            let hash = catalog.hash();
+            let stage = ListingStage::Due(now);
+            let listing = Listing { content: catalog.bytes(), stage };
+            self.catalogs.entry(hash.clone()).or_insert(listing);
+            profile.catalogs.push(hash);
+        }
+        self.families.insert(family.to_owned(), profile);
+        self.forget_catalogs();
+    }
+
+    pub(crate) fn unserve(&mut self, family: &str) {
+        self.families.remove(family);
+        self.forget_catalogs();
+    }
+
+    fn forget_catalogs(&mut self) {
+        let families = &self.families;
+        let named = |hash: &String| families.values().any(|family| family.catalogs.contains(hash));
+        self.catalogs.retain(|hash, _| named(hash));
+    }
+
+    /// Whether the profile may name all catalogs.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.catalogs.values().all(|listing| listing.stage == ListingStage::There)
+    }
+
+    /// The catalogs are to be written again, because some are gone.
+    pub(crate) fn list_again(&mut self, now: Moment) {
+        for listing in self.catalogs.values_mut() {
+            listing.stage = ListingStage::Due(now);
+        }
+    }
+
+    pub(crate) fn listings_due(&self, now: Moment) -> Vec<String> {
+        let due = |listing: &Listing| matches!(listing.stage, ListingStage::Due(at) if now >= at);
+        self.catalogs
+            .iter()
+            .filter(|(_, listing)| due(listing))
+            .map(|(hash, _)| hash.clone())
+            .collect()
+    }
+
+    pub(crate) fn wake_at(&self) -> Moment {
+        let listing = |listing: &Listing| match listing.stage {
+            ListingStage::Due(at) => Some(at),
+            ListingStage::Sending | ListingStage::There => None,
+        };
+        let listing = self.catalogs.values().filter_map(listing).min().unwrap_or(Moment::NEVER);
+        listing.min(self.due).min(self.report.wake_at())
+    }
+
+    /// Takes in a roster; says what is wanted that wasn't, and what was wanted that isn't.
+    pub(crate) fn obey(&mut self, roster: Roster) -> (Vec<DutyId>, Vec<DutyId>) {
+        if roster.term < self.term {
+            return (Vec::new(), Vec::new());
+        }
+        self.term = roster.term;
+        self.revision = roster.revision;
+        let new = roster.duties.difference(&self.wanted).cloned().collect();
+        let gone = self.wanted.difference(&roster.duties).cloned().collect();
+        self.wanted = roster.duties;
+        (new, gone)
+    }
+
+    /// There may be something to report: soon, and at most once a beat.
+    pub(crate) fn changed(&mut self, now: Moment, timing: &Timing) {
+        if self.due == Moment::NEVER && self.serves() {
+            self.due = (now + timing.beat / 10).max(self.last + timing.beat);
+        }
+    }
+
+    /// Whether it is time to make a report; asked once.
+    pub(crate) fn take_due(&mut self, now: Moment) -> bool {
+        let due = now >= self.due;
+        if due {
+            self.due = Moment::NEVER;
+        }
+        due
+    }
+
+    /// A report with what doesn't depend on leases.
+    pub(crate) fn draft(&self, member: MemberId) -> Report {
+        let mut report = Report::empty(member);
+        report.revision = self.made.as_ref().map_or(0, |made| made.revision);
+        report.roster = self.revision;
+        report.load = self.load;
+        report.progress.clone_from(&self.progress);
+        for (duty, status) in &self.statuses {
+            match status {
+                DutyStatus::Active => {}
+                DutyStatus::Done => {
+                    report.done.insert(duty.clone());
+                }
+                DutyStatus::Failing { times, error, gave_up } => {
+                    let (times, error, gave_up) = (*times, error.clone(), *gave_up);
+                    report.failing.insert(duty.clone(), Failing { times, error, gave_up });
+                }
+            }
+        }
+        report
+    }
+
+    /// Has a report written if it says something new.
+    pub(crate) fn publish(&mut self, now: Moment, mut report: Report) {
+        if self.made.as_ref() == Some(&report) {
+            return;
+        }
+        report.revision += 1;
+        self.report.want(report.bytes());
+        self.made = Some(report);
+        self.last = now;
+    }
+
+    /// How often the report changed, once the store has it.
+    pub(crate) fn reported(&self) -> Option<u64> {
+        self.made.as_ref().filter(|_| self.report.is_settled()).map(|made| made.revision)
+    }
+}
