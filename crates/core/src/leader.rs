@@ -125,6 +125,10 @@ impl Leader {
         )
     }
 
+    pub(crate) fn is_alive(&self, id: &MemberId) -> bool {
+        self.members.get(id).is_some_and(|seen| seen.record.state == MemberState::Alive)
+    }
+
     pub(crate) fn profile(&self, id: &MemberId) -> Option<&Profile> {
         self.profiles.get(id)
     }

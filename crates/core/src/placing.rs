@@ -91,6 +91,8 @@ pub(crate) struct Placing {
     doubtful: BTreeSet<MemberId>,
     /// The read on its way.
     asked: Vec<Read>,
+    /// When single records were asked for.
+    asked_at: BTreeMap<Key, Moment>,
     /// Rosters on their way.
     writing: BTreeMap<MemberId, Roster>,
     moves: Stored<Moves>,
@@ -98,17 +100,19 @@ pub(crate) struct Placing {
     moves_doubtful: bool,
     reports: BTreeMap<MemberId, Report>,
     catalogs: BTreeMap<String, Catalog>,
-    /// Lists that profiles name and the store doesn't have, and when to look again.
-    absent: BTreeMap<String, Moment>,
+    /// Lists that profiles name and the store doesn't have.
+    absent: BTreeSet<String>,
     /// When a living member's profile last named a list.
     named: BTreeMap<String, Moment>,
     duties: BTreeMap<DutyId, DutySpec>,
+    /// Whether a list is missing that a living member names.
+    lists_missing: bool,
     /// The lists of which `duties` is made.
     duties_of: BTreeSet<String>,
     /// Who held the lease of a duty when this leader was elected.
     holders: BTreeMap<DutyId, MemberId>,
     /// Assignments that were not acknowledged yet, and since when they could be.
-    pending: BTreeMap<DutyId, (MemberId, Moment)>,
+    pending: BTreeMap<(MemberId, DutyId), Moment>,
     /// Duties that don't stop, and since when.
     draining: BTreeMap<(MemberId, DutyId), Moment>,
     /// Whom a duty avoids, and until when.
@@ -148,15 +152,17 @@ impl Placing {
             rosters: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             asked: Vec::new(),
+            asked_at: BTreeMap::new(),
             writing: BTreeMap::new(),
             moves: Stored::EMPTY,
             writing_moves: None,
             moves_doubtful: false,
             reports: BTreeMap::new(),
             catalogs: BTreeMap::new(),
-            absent: BTreeMap::new(),
+            absent: BTreeSet::new(),
             named: BTreeMap::new(),
             duties: BTreeMap::new(),
+            lists_missing: false,
             duties_of: BTreeSet::new(),
             holders: BTreeMap::new(),
             pending: BTreeMap::new(),
@@ -186,7 +192,7 @@ impl Placing {
 
     /// Whether a list is gone that this member's profile names.
     pub(crate) fn misses(&self, lists: &[String]) -> bool {
-        lists.iter().any(|hash| self.absent.contains_key(hash))
+        lists.iter().any(|hash| self.absent.contains(hash))
     }
 }
 

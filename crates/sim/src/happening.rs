@@ -14,6 +14,7 @@ pub(crate) enum Happening {
     Reply { node: usize, life: u64, id: RequestId, answer: Result<Reply, ErrorKind> },
     Hint { node: usize },
     Stopped { node: usize, life: u64, lease: LeaseName, term: u64 },
+    Started { node: usize, life: u64, lease: LeaseName, term: u64 },
     Start { node: usize },
     Want { node: usize, lease: usize },
     Fault(Fault),

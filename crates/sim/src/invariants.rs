@@ -3,8 +3,11 @@
 mod closing;
 mod events;
 mod liveness;
+mod movement;
 mod one_leader;
 mod patience;
+mod placed;
+mod rosters;
 mod scoped;
 mod steady;
 mod terms;
@@ -93,6 +96,9 @@ impl Checks {
             Box::new(liveness::Liveness::new(scenario)),
             Box::new(steady::Steady::new(scenario)),
             Box::<patience::Patience>::default(),
+            Box::new(rosters::Rosters::new(scenario)),
+            Box::new(placed::Placed::new(scenario)),
+            Box::new(movement::Movement::new(scenario)),
         ];
         if let Some(only) = only {
             invariants.retain(|invariant| invariant.name() == only);

@@ -6,6 +6,7 @@
 
 pub mod boundaries;
 mod clock;
+mod duties;
 pub mod exhaustive;
 mod happening;
 mod history;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::mutant::Planted;
-use incumbent_core::records::Profile;
+use incumbent_core::records::{DutySpec, Profile};
 use incumbent_core::{Config, LeaseName, MemberId, Moment, Node};
 
 use crate::clock::Clock;
+use crate::duties;
 use crate::scenario::NodePlan;
 
 /// A process of the cluster. It lives on through restarts of its core.
@@ -28,6 +29,8 @@ pub(crate) struct Process {
     pub(crate) deaf_until: u64,
     /// Work that runs: its term and the member under which it was started.
     pub(crate) work: BTreeMap<LeaseName, Work>,
+    /// Duties that have started, and their terms.
+    pub(crate) active: BTreeMap<LeaseName, u64>,
     /// The wake-up that is noted for it.
     pub(crate) wake: u64,
     /// It was asked to leave and comes back after so long.
@@ -57,6 +60,7 @@ impl Process {
             isolated_until: 0,
             deaf_until: 0,
             work: BTreeMap::new(),
+            active: BTreeMap::new(),
             wake: u64::MAX,
             back_after: None,
         }
@@ -70,6 +74,7 @@ impl Process {
         push: bool,
         planted: Planted,
         leases: &[LeaseName],
+        duties: &[DutySpec],
     ) {
         let config = Config {
             profile: Profile::named(&self.plan.name),
@@ -87,6 +92,7 @@ impl Process {
                 core.campaign(now, lease.clone(), candidacy.clone());
             }
         }
+        duties::serve(&mut core, now, &self.plan, duties);
         self.life += 1;
         self.core = Some(core);
     }

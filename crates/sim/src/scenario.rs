@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use incumbent_core::random::Random;
+use incumbent_core::records::DutySpec;
 use incumbent_core::{Candidacy, Preference, Timing};
+
+use crate::duties::{self, Ask, ServePlan};
 
 /// Nanoseconds in a millisecond.
 pub const MILLI: u64 = 1_000_000;
@@ -36,6 +39,8 @@ pub struct Scenario {
     pub drizzle: u64,
     /// Whether reads may miss records that are just a few seconds old, until the calm.
     pub forgets_the_new: bool,
+    /// The duties of the cluster; none in half of the runs.
+    pub duties: Vec<DutySpec>,
     /// Whether delays sit at the boundaries of the protocol's times.
     pub aimed: bool,
 }
@@ -55,6 +60,8 @@ pub struct NodePlan {
     pub candidacies: Vec<Option<Candidacy>>,
     /// Whether it may lead the cluster.
     pub membership: bool,
+    /// The duties it serves, if any.
+    pub serves: Option<ServePlan>,
 }
 
 /// Whom a fault strikes.
@@ -99,6 +106,14 @@ pub enum Fault {
     WallJump(Target, i64),
     /// The store's clock jumps by so many nanoseconds.
     StoreClockJump(i64),
+    /// An operator asks for something about duties.
+    Ask(Ask),
+    /// The lists of duties are deleted, and the leader gives up.
+    LoseLists,
+    /// This node knows other duties and can run other versions.
+    Capabilities(usize),
+    /// In the calm, a node that doesn't lead dies for good.
+    LoseFollower,
 }
 
 impl Fault {
@@ -121,6 +136,10 @@ impl Fault {
             Self::Withdraw(..) => "withdrawal",
             Self::WallJump(..) => "wall-clock jump",
             Self::StoreClockJump(_) => "store-clock jump",
+            Self::Ask(_) => "wish about duties",
+            Self::LoseLists => "lists lost",
+            Self::Capabilities(_) => "capabilities changed",
+            Self::LoseFollower => "follower lost in the calm",
         }
     }
 }
@@ -135,7 +154,7 @@ impl Scenario {
         let count = 2 + random.below(4) as usize;
         let ttl = pick(&mut random, [3_000, 6_000, 15_000]);
         let mixed = random.below(4) == 0;
-        let nodes: Vec<NodePlan> =
+        let mut nodes: Vec<NodePlan> =
             (0..count).map(|at| NodePlan::draw(&mut random, at, leases, ttl, mixed)).collect();
         let longest = nodes.iter().map(|node| nanos(node.timing.ttl)).max().unwrap_or(1);
         let start = 2 * longest;
@@ -146,8 +165,23 @@ impl Scenario {
                 (at, draw_fault(&mut random, count, leases, longest, aimed))
             })
             .collect();
-        faults.sort_by_key(|(at, _)| *at);
         let calm_from = start + span + longest / 2;
+        let duties = duties::draw_duties(&mut random);
+        for (at, node) in nodes.iter_mut().enumerate() {
+            node.serves = ServePlan::draw(&mut random, at, &duties);
+            node.membership |= node.serves.is_some();
+        }
+        let mut end = calm_from + 8 * longest + 10_000 * MILLI;
+        if !duties.is_empty() {
+            for _ in 0..4 + random.below(8) {
+                let at = start + random.below(span);
+                faults.push((at, draw_duty_fault(&mut random, count, &duties)));
+            }
+            faults.push((calm_from + DutyTimes::LISTS_LOST * longest, Fault::LoseLists));
+            faults.push((calm_from + DutyTimes::FOLLOWER_LOST * longest, Fault::LoseFollower));
+            end = calm_from + DutyTimes::END * longest + 10_000 * MILLI;
+        }
+        faults.sort_by_key(|(at, _)| *at);
         Self {
             seed,
             leases,
@@ -156,7 +190,8 @@ impl Scenario {
             latency: pick(&mut random, [2, 10, 40]) * MILLI,
             faults,
             calm_from,
-            end: calm_from + 8 * longest + 10_000 * MILLI,
+            end,
+            duties,
             drizzle: 5 + random.below(30),
             forgets_the_new: random.below(5) == 0,
             nodes,
@@ -201,7 +236,30 @@ impl NodePlan {
             offset: random.below(1_000_000_000_000),
             candidacies,
             membership: at == 0 || random.below(4) > 0,
+            serves: None,
         }
+    }
+}
+
+/// What happens to duties after the faults have stopped, in ttls since then.
+pub struct DutyTimes;
+
+impl DutyTimes {
+    /// From here on every duty that can run does, and stays where it is.
+    pub const PLACED: u64 = 10;
+    /// The lists are lost and the leader gives up, which moves nothing.
+    pub const LISTS_LOST: u64 = 11;
+    /// A follower dies.
+    pub const FOLLOWER_LOST: u64 = 13;
+    /// The run ends, and some seconds more.
+    pub const END: u64 = 20;
+}
+
+fn draw_duty_fault(random: &mut Random, nodes: usize, duties: &[DutySpec]) -> Fault {
+    match random.below(8) {
+        0 => Fault::LoseLists,
+        1..=3 => Fault::Capabilities(random.below(nodes as u64) as usize),
+        _ => duties::draw_ask(random, nodes, duties).map_or(Fault::LoseLists, Fault::Ask),
     }
 }
 

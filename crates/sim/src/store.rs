@@ -85,6 +85,12 @@ impl ModelStore {
         self.records.get(key).map(|entry| record(key, entry, None))
     }
 
+    /// All records whose keys begin so.
+    pub(crate) fn records_below(&self, prefix: &Key) -> Vec<Record> {
+        let below = |(key, _): &(&Key, &Entry)| key.as_str().starts_with(prefix.as_str());
+        self.records.iter().filter(below).map(|(key, entry)| record(key, entry, None)).collect()
+    }
+
     fn put(&mut self, instant: u64, put: &Put, applied: &mut Vec<Applied>) -> Outcome {
         let there = self.records.get(&put.key);
         let expected = match (&put.expect, there) {

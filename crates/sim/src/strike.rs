@@ -1,10 +1,7 @@
 //! What faults and operators do to the world.
 
 use incumbent_core::keys;
-use incumbent_core::records::{
-    Board, Content, Extra, FORMAT, Intent, IntentState, LeaseRecord, MemberRecord, MemberState,
-    Wish,
-};
+use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState, Wish};
 use incumbent_core::store::{Exchange, Expect, Key, Put, Stamp, Write};
 
 use crate::happening::Happening;
@@ -46,6 +43,10 @@ impl World {
                 self.with(target, |process| process.clock.wall_ms += millis);
             }
             Fault::StoreClockJump(nanos) => self.store.skew = nanos,
+            Fault::Ask(ask) => return self.ask(ask),
+            Fault::LoseLists => return self.lose_lists(),
+            Fault::Capabilities(node) => return self.change_capabilities(node),
+            Fault::LoseFollower => self.lose_a_follower(),
         }
         Ok(())
     }
@@ -69,7 +70,7 @@ impl World {
         }
     }
 
-    fn crash(&mut self, target: Target, back: Option<u64>) {
+    pub(crate) fn crash(&mut self, target: Target, back: Option<u64>) {
         let Some(node) = self.node(target) else { return };
         // The first node stays with us, so that each lease has a live candidate in the end.
         let back = if node == 0 { back.or(Some(self.scenario.longest_ttl())) } else { back };
@@ -78,6 +79,7 @@ impl World {
             return;
         }
         process.work.clear();
+        process.active.clear();
         process.wake = u64::MAX;
         process.life += 1;
         process.paused_until = 0;
@@ -115,7 +117,12 @@ impl World {
     }
 
     /// An operator's write, which always gets through.
-    fn operate(&mut self, key: Key, expect: Expect, value: Vec<u8>) -> Result<(), Violation> {
+    pub(crate) fn operate(
+        &mut self,
+        key: Key,
+        expect: Expect,
+        value: Vec<u8>,
+    ) -> Result<(), Violation> {
         self.operator_stamps += 1;
         let stamp = Stamp { writer: OPERATOR, attempt: self.operator_stamps };
         let write = Write::Put(Put { key, expect, value, stamp, hint: true });
@@ -139,27 +146,11 @@ impl World {
         let Some(name) = self.leases.get(lease).cloned() else { return Ok(()) };
         let Some(stored) = self.store.record(&keys::lease(&name)) else { return Ok(()) };
         let Ok(record) = LeaseRecord::read(&stored) else { return Ok(()) };
-        self.operator_stamps += 1;
-        let intent = Intent {
-            format: FORMAT,
-            id: format!("i{}", self.operator_stamps),
-            wish: Wish::Resign {
-                lease: name.as_str().to_owned(),
-                term: record.term,
-                successor: None,
-            },
-            state: IntentState::Open,
-            by: "simulator".to_owned(),
-            at_ms: 0,
-            extra: Extra::new(),
-        };
+        let wish =
+            Wish::Resign { lease: name.as_str().to_owned(), term: record.term, successor: None };
+        let intent = self.intent(wish);
         self.operate(keys::intent(&intent.id), Expect::Absent, intent.bytes())?;
-        let stored = self.store.record(&keys::board());
-        let board = stored.as_ref().and_then(|stored| Board::read(stored).ok());
-        let mut board = board.unwrap_or_else(Board::fresh);
-        board.intents += 1;
-        let expect = stored.map_or(Expect::Absent, |stored| Expect::Version(stored.version));
-        self.operate(keys::board(), expect, board.bytes())
+        self.raise_board()
     }
 
     fn leave(&mut self, target: Target, back: u64) -> Result<(), Violation> {

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::random::Random;
-use incumbent_core::store::{ErrorKind, Exchange, Write};
-use incumbent_core::{Event, LeaseName, MemberId, Moment, Request, RequestId};
+use incumbent_core::store::{ErrorKind, Exchange, Read, Write};
+use incumbent_core::{DutyId, Event, LeaseName, MemberId, Moment, Request, RequestId};
 
+use crate::duties::FAMILY;
 use crate::happening::{Due, Happening};
 use crate::history::History;
 use crate::invariants::{Checks, Violation};
@@ -29,6 +30,8 @@ pub struct World {
     pub(crate) store: ModelStore,
     pub(crate) processes: Vec<Process>,
     pub(crate) leases: Vec<LeaseName>,
+    /// All leases that checkers look at: those of the nodes, then those of duties.
+    watched: Vec<LeaseName>,
     pub(crate) storm_until: u64,
     pub(crate) outage_until: u64,
     /// Whether the store refuses connections at once while it is out, or just hangs.
@@ -62,6 +65,8 @@ impl World {
         let leases: Vec<LeaseName> = (0..scenario.leases)
             .filter_map(|at| LeaseName::new(&format!("lease-{}", at + 1)).ok())
             .collect();
+        let duties = scenario.duties.iter().filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok());
+        let watched = leases.iter().cloned().chain(duties.map(|duty| duty.lease())).collect();
         let confused = plant == Plant::WallClock;
         let processes =
             scenario.nodes.iter().map(|plan| Process::new(plan.clone(), confused)).collect();
@@ -75,6 +80,7 @@ impl World {
             store: ModelStore::new(flaw),
             processes,
             leases,
+            watched,
             storm_until: 0,
             outage_until: 0,
             outage_refuses: false,
@@ -173,6 +179,15 @@ impl World {
                     self.end_work(node, &lease, term)?;
                 }
             }
+            Happening::Started { node, life, lease, term } => {
+                let works = |process: &Process| {
+                    process.life == life
+                        && process.work.get(&lease).is_some_and(|work| work.term == term)
+                };
+                if self.processes.get(node).is_some_and(works) {
+                    self.started(node, &lease, term)?;
+                }
+            }
             Happening::Start { node } => self.start(node)?,
             Happening::Want { node, lease } => self.want(node, lease)?,
             Happening::Fault(fault) => self.strike(fault)?,
@@ -188,6 +203,7 @@ impl World {
             | Happening::Reply { node, .. }
             | Happening::Hint { node }
             | Happening::Stopped { node, .. }
+            | Happening::Started { node, .. }
             | Happening::Want { node, .. } => *node,
             Happening::Arrive { .. }
             | Happening::Start { .. }
@@ -215,7 +231,7 @@ impl World {
         if process.core.is_some() {
             return Ok(());
         }
-        process.start(now, seed, push, planted, &leases);
+        process.start(now, seed, push, planted, &leases, &self.scenario.duties);
         self.history.note(now, || format!("{} starts", process.plan.name));
         self.step(node, |_, _| {})
     }
@@ -256,7 +272,7 @@ impl World {
         for event in events {
             self.experience(node, event)?;
         }
-        self.checks.stepped(self.now, &self.processes, &self.leases)
+        self.checks.stepped(self.now, &self.processes, &self.watched)
     }
 
     fn send(&mut self, node: usize, now: Moment, request: Request) {
@@ -387,6 +403,7 @@ impl World {
             _ => true,
         };
         self.checks.experienced(instant, node, &event, trusts)?;
+        self.duty_event(node, &event);
         match event {
             Event::Elected { lease, term, member } if lease != LeaseName::leader() => {
                 self.begin_work(node, lease, term, member);
@@ -430,6 +447,7 @@ impl World {
         let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
         if process.work.get(lease).is_some_and(|work| work.term == term) {
             process.work.remove(lease);
+            process.active.remove(lease);
         }
         self.step(node, |core, now| core.stopped(now, lease, term))
     }
@@ -465,6 +483,15 @@ fn describe(request: &Request) -> String {
             Write::Delete(key) => format!("delete {key}"),
         })
         .collect();
-    let reads = request.exchange.reads.len();
-    format!("#{} {:?} {} ({reads} reads)", request.id.0, request.lane, writes.join(" "))
+    let reads: Vec<String> = request
+        .exchange
+        .reads
+        .iter()
+        .map(|read| match read {
+            Read::Key { key, .. } => key.to_string(),
+            Read::Prefix(key) => format!("{key}*"),
+        })
+        .collect();
+    let (writes, reads) = (writes.join(" "), reads.join(" "));
+    format!("#{} {:?} {writes} (reads: {reads})", request.id.0, request.lane)
 }

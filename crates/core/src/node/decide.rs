@@ -54,10 +54,13 @@ impl Node {
                 Move::Touch => return self.touch(now, name),
                 Move::Adopt(term) => return self.elect(now, name, term),
                 Move::NoteFree => self.note(name, |lease| lease.free_since = Some(now)),
-                Move::Settled => self.note(name, |lease| lease.stage = Stage::Seeking),
+                Move::Settled => {
+                    self.note(name, |lease| lease.stage = Stage::Seeking);
+                    self.duty_changed(now, name);
+                }
                 Move::Forget => {
                     self.leases.remove(name);
-                    return;
+                    return self.duty_changed(now, name);
                 }
             }
         }

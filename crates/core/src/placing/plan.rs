@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use incumbent_planner::{self as planner, Plan, Rebalance};
 
+use super::reading::AGAIN;
 use super::{Placement, Placing, Stage, Step, Subject};
 use crate::duty::DutyId;
 use crate::keys;
@@ -56,6 +57,10 @@ impl Placing {
         if let Some(reads) = self.reads(now, leader) {
             return Some(reads);
         }
+        if self.moves_doubtful || !self.doubtful.is_empty() {
+            self.next = now + AGAIN / 2;
+            return None;
+        }
         self.generation = leader.generation();
         self.dirty = false;
         let writes = self.place(round);
@@ -72,10 +77,14 @@ impl Placing {
         self.give_up_waiting(round);
         self.expire_avoided(round.now);
 
-        let survey = self.survey(round, members);
-        let mut question = survey.question();
-        pretend(&mut question, round.planted);
-        let plan = planner::plan(&question.situation);
+        let mut survey = self.survey(round, members);
+        let mut question = ask(&survey, round.planted);
+        let mut plan = planner::plan(&question.situation);
+        if self.forgive(&question, &plan) {
+            survey.avoided = self.whom_avoided();
+            question = ask(&survey, round.planted);
+            plan = planner::plan(&question.situation);
+        }
         if round.planted.is(Mutant::RecoveryWaits) && !self.may_rebalance(round) {
             self.next = self.next_round(round, false);
             return writes;
@@ -99,13 +108,15 @@ impl Placing {
             self.changed = round.now;
             self.members = living;
         }
-        self.rosters.retain(|id, _| members.contains_key(id));
-        self.reports.retain(|id, _| members.contains_key(id));
-        self.pending.retain(|_, (id, _)| members.contains_key(id));
-        self.draining.retain(|(id, _), _| members.contains_key(id));
-        self.doubtful.retain(|id| members.contains_key(id));
+        // Some may be alive although their profile was not read yet.
+        let alive = |id: &MemberId| round.leader.is_alive(id);
+        self.rosters.retain(|id, _| alive(id));
+        self.reports.retain(|id, _| alive(id));
+        self.pending.retain(|(id, _), _| alive(id));
+        self.draining.retain(|(id, _), _| alive(id));
+        self.doubtful.retain(alive);
         for avoided in self.avoided.values_mut() {
-            avoided.retain(|id, _| members.contains_key(id));
+            avoided.retain(|id, _| alive(id));
         }
     }
 
@@ -117,27 +128,23 @@ impl Placing {
         for hash in &named {
             self.named.insert(hash.clone(), round.now);
         }
-        self.absent.retain(|hash, _| named.contains(hash));
+        self.absent.retain(|hash| named.contains(hash));
         let there: BTreeSet<String> =
             named.iter().filter(|hash| self.catalogs.contains_key(*hash)).cloned().collect();
-        if there == self.duties_of && (there.len() == named.len() || !self.duties.is_empty()) {
+        self.lists_missing = there.len() < named.len();
+        if there == self.duties_of {
             return;
         }
         let catalogs = there.iter().filter_map(|hash| self.catalogs.get(hash));
         let mut duties = survey::known(catalogs);
         if there.len() < named.len() && !round.planted.is(Mutant::MissingListMeansNone) {
-            // What runs stays known until all lists are there.
-            let rostered = self.rosters.values().filter_map(|roster| roster.content.as_ref());
-            for duty in rostered.flat_map(|roster| &roster.duties) {
-                let spec = self.duties.get(duty).cloned();
-                let spec = spec.unwrap_or_else(|| crate::records::DutySpec::named(duty.name()));
-                duties.entry(duty.clone()).or_insert(spec);
+            // What was known stays known until all lists are there.
+            for (duty, spec) in std::mem::take(&mut self.duties) {
+                duties.entry(duty).or_insert(spec);
             }
         }
-        if duties != self.duties {
-            self.changed = round.now;
-            self.duties = duties;
-        }
+        self.changed = round.now;
+        self.duties = duties;
         self.duties_of = there;
     }
 
@@ -184,7 +191,7 @@ impl Placing {
     fn give_up_waiting(&mut self, round: &Round<'_>) {
         let now = round.now;
         let mut late = Vec::new();
-        for (duty, (id, since)) in &mut self.pending {
+        for ((id, duty), since) in &mut self.pending {
             let elsewhere =
                 |(member, draining): &(MemberId, DutyId)| member != id && draining == duty;
             if self.draining.keys().any(elsewhere) {
@@ -196,7 +203,7 @@ impl Placing {
             }
         }
         for (duty, id) in late {
-            self.pending.remove(&duty);
+            self.pending.remove(&(id.clone(), duty.clone()));
             if !round.planted.is(Mutant::AcknowledgeTimeoutIgnored) {
                 self.avoid(&duty, &id, now);
             }
@@ -208,6 +215,24 @@ impl Placing {
             avoided.retain(|_, until| now < *until);
         }
         self.avoided.retain(|_, avoided| !avoided.is_empty());
+    }
+
+    /// A duty that had to be placed on a node it avoids has avoided too many: it may return to
+    /// all but the last. Says whether there was one.
+    fn forgive(&mut self, question: &Question, plan: &Plan) -> bool {
+        let mut forgave = false;
+        for (duty, target) in question.duties.iter().zip(&plan.target) {
+            let member = target.and_then(|target| question.members.get(target));
+            let (Some(member), Some(avoided)) = (member, self.avoided.get_mut(duty)) else {
+                continue;
+            };
+            if avoided.len() > 1 && avoided.contains_key(member) {
+                let last = avoided.values().max().copied();
+                avoided.retain(|_, until| Some(*until) == last);
+                forgave = true;
+            }
+        }
+        forgave
     }
 
     fn may_rebalance(&self, round: &Round<'_>) -> bool {
@@ -238,11 +263,7 @@ impl Placing {
             loads: self.reports.iter().map(|(id, report)| (id.clone(), report.load)).collect(),
             duties: self.duties.clone(),
             homes,
-            avoided: self
-                .avoided
-                .iter()
-                .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
-                .collect(),
+            avoided: self.whom_avoided(),
             wishes: round
                 .leader
                 .wishes()
@@ -256,6 +277,13 @@ impl Placing {
             },
             members,
         }
+    }
+
+    fn whom_avoided(&self) -> BTreeMap<DutyId, BTreeSet<MemberId>> {
+        self.avoided
+            .iter()
+            .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
+            .collect()
     }
 
     /// The rosters that changed, or still have the term of a former leader.
@@ -275,9 +303,15 @@ impl Placing {
             }
         }
         let mut writes = Vec::new();
-        for (id, duties) in wanted {
+        let keeps = self.lists_missing && !round.planted.is(Mutant::MissingListMeansNone);
+        for (id, mut duties) in wanted {
             let stored = self.rosters.get(id);
             let before = stored.and_then(|stored| stored.content.as_ref());
+            if keeps && let Some(before) = before {
+                // Of what a missing list described nothing is known: it stays where it is.
+                let unknown = |duty: &&DutyId| !self.duties.contains_key(*duty);
+                duties.extend(before.duties.iter().filter(unknown).cloned());
+            }
             if stored.is_none() && duties.is_empty() {
                 continue;
             }
@@ -290,10 +324,9 @@ impl Placing {
             let empty = BTreeSet::new();
             let former = before.map_or(&empty, |before| &before.duties);
             for duty in duties.difference(former) {
-                self.pending.insert(duty.clone(), (id.clone(), round.now));
+                self.pending.insert((id.clone(), duty.clone()), round.now);
             }
-            let moved = |duty: &DutyId, member: &MemberId| member == id && !duties.contains(duty);
-            self.pending.retain(|duty, (member, _)| !moved(duty, member));
+            self.pending.retain(|(member, duty), _| member != id || duties.contains(duty));
             let expect = stored.map_or(Expect::Absent, crate::leader::Stored::expect);
             let roster = Roster { revision, duties, ..Roster::empty(id.clone(), self.term) };
             let put = Wanted::Put(keys::roster(id), expect, roster.bytes());
@@ -370,7 +403,10 @@ impl Placing {
     /// When something is due even without news.
     fn next_round(&self, round: &Round<'_>, balanced: bool) -> Moment {
         let now = round.now;
-        let overdue = |(duty, (id, since)): (&DutyId, &(MemberId, Moment))| {
+        if round.planted.is(Mutant::RewritesSteadyRosters) {
+            return now + round.timing.beat;
+        }
+        let overdue = |((id, duty), since): (&(MemberId, DutyId), &Moment)| {
             *since + patience(round, id, duty)
         };
         let pending = self.pending.iter().map(overdue).min();
@@ -382,21 +418,15 @@ impl Placing {
         let avoided = self.avoided.values().flat_map(BTreeMap::values).copied();
         let quiet = round.placement.quiet.unwrap_or(round.timing.ttl);
         let rebalance = (self.changed + quiet).max(self.rebalanced + round.timing.beat);
-        let absent = self.absent.values().copied();
+        let behind = round.leader.living().any(|(id, record, _)| self.is_behind(id, record));
+        let again = (behind || !self.absent.is_empty()).then_some(now + AGAIN);
         let unnamed = self.named.values().filter(|at| **at < now);
         let unnamed = unnamed.map(|at| *at + round.timing.visible).min();
-        [
-            unnamed,
-            pending,
-            draining.min(),
-            avoided.min(),
-            absent.min(),
-            (!balanced).then_some(rebalance),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .map_or(Moment::NEVER, |at| at.max(now + Duration::from_millis(50)))
+        [unnamed, pending, draining.min(), avoided.min(), again, (!balanced).then_some(rebalance)]
+            .into_iter()
+            .flatten()
+            .min()
+            .map_or(Moment::NEVER, |at| at.max(now + Duration::from_millis(50)))
     }
 }
 
@@ -408,8 +438,9 @@ fn patience(round: &Round<'_>, id: &MemberId, duty: &DutyId) -> Duration {
     Duration::from_millis(ms).max(round.timing.beat * 3)
 }
 
-/// What a planted mistake makes of the question.
-fn pretend(question: &mut Question, planted: Planted) {
+/// The question, and what a planted mistake makes of it.
+fn ask(survey: &Survey, planted: Planted) -> Question {
+    let mut question = survey.question();
     if planted.is(Mutant::CapabilityIgnored) {
         for duty in &mut question.situation.duties {
             duty.version = None;
@@ -420,4 +451,5 @@ fn pretend(question: &mut Question, planted: Planted) {
             node.families.extend(families.iter().cloned());
         }
     }
+    question
 }

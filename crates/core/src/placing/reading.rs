@@ -8,28 +8,33 @@ use crate::keys;
 use crate::leader::{Leader, Stored, see};
 use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
-use crate::records::{Catalog, Content, LeaseRecord, Report, Roster};
-use crate::store::{ErrorKind, Found, Outcome, Read, Record, Reply};
+use crate::records::{Catalog, Content, LeaseRecord, MemberRecord, Report, Roster};
+use crate::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply};
 use crate::time::Moment;
+
+/// How soon something is asked for again.
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
 impl Placing {
     /// What has to be read before the next plan, if anything.
     pub(super) fn reads(&mut self, now: Moment, leader: &Leader) -> Option<Step> {
         let key = |key| Read::Key { key, unless: None };
         let mut reads = Vec::new();
-        reads.extend(self.doubtful.iter().map(|id| key(roster_key(id))));
-        if self.moves_doubtful {
+        let ask = |id: &&MemberId| self.may_ask(&roster_key(id), now);
+        reads.extend(self.doubtful.iter().filter(ask).map(|id| key(roster_key(id))));
+        if self.moves_doubtful && self.may_ask(&keys::moves(), now) {
             reads.push(key(keys::moves()));
         }
         for (id, record, profile) in leader.living() {
-            let known = self.reports.get(id).map_or(0, |report| report.revision);
-            if record.report > known {
+            if self.is_behind(id, record) && self.may_ask(&keys::report(id), now) {
                 reads.push(key(keys::report(id)));
             }
             for hash in profile.families.values().flat_map(|family| &family.catalogs) {
-                let absent = self.absent.get(hash).is_some_and(|again| now < *again);
                 let read = key(keys::catalog(hash));
-                if !self.catalogs.contains_key(hash) && !absent && !reads.contains(&read) {
+                if !self.catalogs.contains_key(hash)
+                    && self.may_ask(&keys::catalog(hash), now)
+                    && !reads.contains(&read)
+                {
                     reads.push(read);
                 }
             }
@@ -37,9 +42,24 @@ impl Placing {
         if reads.is_empty() {
             return None;
         }
+        self.asked_at.retain(|_, at| now < *at + AGAIN);
+        self.asked_at.extend(reads.iter().filter_map(|read| match read {
+            Read::Key { key, .. } => Some((key.clone(), now)),
+            Read::Prefix(_) => None,
+        }));
         self.stage = Stage::Reading(Loading::Some);
         self.asked.clone_from(&reads);
         Some(Step::Read(reads))
+    }
+
+    /// Whether a member said that it has a newer report than the one that was read.
+    pub(super) fn is_behind(&self, id: &MemberId, record: &MemberRecord) -> bool {
+        record.report > self.reports.get(id).map_or(0, |report| report.revision)
+    }
+
+    /// Nothing is asked again at once, whatever the last answer was.
+    fn may_ask(&self, key: &Key, now: Moment) -> bool {
+        self.asked_at.get(key).is_none_or(|at| now >= *at + AGAIN)
     }
 
     /// All that a new leader reads.
@@ -74,7 +94,7 @@ impl Placing {
                     if let Some(Read::Key { key, .. }) = asked.get(at)
                         && let Some(hash) = key.as_str().strip_prefix("catalog/")
                     {
-                        self.absent.insert(hash.to_owned(), now + Duration::from_secs(1));
+                        self.absent.insert(hash.to_owned());
                     }
                 }
                 Found::Records(records) => {
@@ -86,11 +106,22 @@ impl Placing {
                 Found::Unchanged => {}
             }
         }
-        self.moves_doubtful = false;
-        self.doubtful.clear();
+        let asked = |key: &Key| {
+            asked.iter().any(|read| matches!(read, Read::Key { key: asked, .. } if asked == key))
+        };
+        self.moves_doubtful &= !asked(&keys::moves());
+        let read: Vec<MemberId> = match loading {
+            Loading::All => self.rosters.keys().cloned().collect(),
+            Loading::Some => {
+                self.doubtful.iter().filter(|id| asked(&roster_key(id))).cloned().collect()
+            }
+        };
+        for id in read {
+            self.doubtful.remove(&id);
+            self.await_roster(now, &id);
+        }
         if loading == Loading::All {
             self.changed = now;
-            self.await_all(now);
         }
     }
 
@@ -110,6 +141,11 @@ impl Placing {
             }
         } else if key == "moves" {
             see(&mut self.moves, Some(&Found::Record(stored.clone())));
+            // What the leader before found out about sick nodes is true for this one.
+            let avoided = self.moves.content.iter().flat_map(|moves| moves.avoided.clone());
+            for (duty, members) in avoided.collect::<Vec<_>>() {
+                members.iter().for_each(|member| self.avoid(&duty, member, now));
+            }
         } else if let Ok(lease) = LeaseRecord::read(stored)
             && let Some(duty) = DutyId::of(&LeaseName::reserved(&lease.name))
             && let Some(holder) = lease.holder
@@ -138,19 +174,18 @@ impl Placing {
         self.rosters.insert(id, Stored { content, version: Some(stored.version.clone()) });
     }
 
-    /// After an election it isn't known since when assignments wait.
-    fn await_all(&mut self, now: Moment) {
-        for (id, roster) in &self.rosters {
-            let Some(roster) = &roster.content else { continue };
-            let report = self.reports.get(id);
-            let current = report.is_some_and(|report| report.roster == roster.revision);
-            for duty in &roster.duties {
-                let open = |report: &Report| {
-                    report.waiting.contains(duty) || report.starting.contains(duty)
-                };
-                if !current || report.is_some_and(open) {
-                    self.pending.insert(duty.clone(), (id.clone(), now));
-                }
+    /// Of a roster that was read it isn't known since when its assignments wait.
+    fn await_roster(&mut self, now: Moment, id: &MemberId) {
+        let Some(roster) = self.rosters.get(id).and_then(|stored| stored.content.as_ref()) else {
+            return;
+        };
+        let report = self.reports.get(id);
+        let current = report.is_some_and(|report| report.roster == roster.revision);
+        for duty in &roster.duties {
+            let open =
+                |report: &Report| report.waiting.contains(duty) || report.starting.contains(duty);
+            if !current || report.is_some_and(open) {
+                self.pending.entry((id.clone(), duty.clone())).or_insert(now);
             }
         }
     }
@@ -163,7 +198,7 @@ impl Placing {
             .and_then(|roster| roster.content.as_ref())
             .is_some_and(|roster| roster.revision == report.roster);
         if current {
-            self.pending.retain(|duty, (member, _)| {
+            self.pending.retain(|(member, duty), _| {
                 *member != id || report.waiting.contains(duty) || report.starting.contains(duty)
             });
         }

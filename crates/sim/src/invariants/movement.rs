@@ -1,0 +1,50 @@
+//! 15. What runs well stays where it is: a new leader, or lost lists, move nothing.
+
+use incumbent_core::records::Roster;
+
+use super::Invariant;
+use super::rosters::after;
+use crate::process::Process;
+use crate::scenario::{DutyTimes, Scenario};
+use crate::store::Applied;
+use crate::world::Sender;
+
+pub(super) struct Movement {
+    /// From when all is placed to when a node dies.
+    still: std::ops::Range<u64>,
+}
+
+impl Movement {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let at = |ttls: u64| scenario.calm_from + ttls * scenario.longest_ttl();
+        Self { still: at(DutyTimes::PLACED)..at(DutyTimes::FOLLOWER_LOST) }
+    }
+}
+
+impl Invariant for Movement {
+    fn name(&self) -> &'static str {
+        "movement"
+    }
+
+    fn applied(
+        &mut self,
+        now: u64,
+        change: &Applied,
+        _: Option<Sender>,
+        _: &[Process],
+    ) -> Result<(), String> {
+        if !self.still.contains(&now) || !change.key.as_str().starts_with("roster/") {
+            return Ok(());
+        }
+        let before: Option<Roster> =
+            change.before.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let (Some(before), Some(after)) = (before, after::<Roster>(change)) else { return Ok(()) };
+        if before.duties == after.duties {
+            return Ok(());
+        }
+        Err(format!(
+            "{} went from {:?} to {:?} though nothing was wrong",
+            change.key, before.duties, after.duties
+        ))
+    }
+}

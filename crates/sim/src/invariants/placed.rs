@@ -1,0 +1,103 @@
+//! 9. Once faults stop, every duty that can be placed runs, and again soon after its node died.
+
+use std::collections::BTreeMap;
+
+use incumbent_core::{DutyId, LeaseName};
+
+use super::Invariant;
+use super::rosters::Ledger;
+use crate::duties::FAMILY;
+use crate::process::Process;
+use crate::scenario::{DutyTimes, MILLI, Scenario};
+use crate::statistics::Statistics;
+use crate::store::Applied;
+use crate::world::Sender;
+
+pub(super) struct Placed {
+    ledger: Ledger,
+    duties: Vec<DutyId>,
+    /// From here on all run.
+    placed: u64,
+    /// Here a node dies.
+    loss: u64,
+    /// How long its duties may stand still.
+    bound: u64,
+    idle: BTreeMap<DutyId, u64>,
+    end: u64,
+}
+
+impl Placed {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let ttl = scenario.longest_ttl();
+        let at = |ttls: u64| scenario.calm_from + ttls * ttl;
+        let names = scenario.duties.iter();
+        Self {
+            ledger: Ledger::default(),
+            duties: names.filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok()).collect(),
+            placed: at(DutyTimes::PLACED),
+            loss: at(DutyTimes::FOLLOWER_LOST),
+            // Expiry by the slowest clock, a start, and a few round trips; rosters are read at
+            // the next beat where hints are lost, and leases a second after that.
+            bound: ttl * 106 / 100
+                + ttl / 20
+                + ttl * 4 / 10
+                + 2000 * MILLI
+                + 12 * 2 * (scenario.latency + MILLI),
+            idle: BTreeMap::new(),
+            end: scenario.end,
+        }
+    }
+
+    fn overdue(&self, now: u64) -> Result<(), String> {
+        for (duty, since) in &self.idle {
+            let bound = if *since >= self.loss { self.bound } else { 0 };
+            let since = (*since).max(self.placed);
+            if now > since + bound {
+                let waited = (now - since) / MILLI;
+                return Err(format!("{duty} can be placed, and doesn't run for {waited} ms"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Invariant for Placed {
+    fn name(&self) -> &'static str {
+        "placed"
+    }
+
+    fn applied(
+        &mut self,
+        _: u64,
+        change: &Applied,
+        _: Option<Sender>,
+        _: &[Process],
+    ) -> Result<(), String> {
+        if !self.duties.is_empty() {
+            self.ledger.applied(change);
+        }
+        Ok(())
+    }
+
+    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+        if now < self.placed || self.duties.is_empty() {
+            return Ok(());
+        }
+        for duty in &self.duties {
+            let lease = duty.lease();
+            let runs = |process: &Process| {
+                process.active.contains_key(&lease) && process.trusts(&lease, now).is_some()
+            };
+            if processes.iter().any(runs) || self.ledger.is_paused(duty) {
+                self.idle.remove(duty);
+            } else {
+                self.idle.entry(duty.clone()).or_insert(now);
+            }
+        }
+        self.overdue(now)
+    }
+
+    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+        self.overdue(self.end)
+    }
+}

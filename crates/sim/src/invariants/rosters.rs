@@ -1,0 +1,201 @@
+//! 14. Rosters name only what their member can run, never what is paused, and never go back to
+//!     an older leader; a member runs only what its own roster names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use incumbent_core::records::{
+    Intent, IntentState, MemberRecord, MemberState, Profile, Roster, Wish,
+};
+use incumbent_core::{DutyId, LeaseName, MemberId};
+use serde::de::DeserializeOwned;
+
+use super::Invariant;
+use crate::duties::FAMILY;
+use crate::process::Process;
+use crate::scenario::{DutyTimes, MILLI, Scenario};
+use crate::statistics::Statistics;
+use crate::store::Applied;
+use crate::world::Sender;
+
+/// What the store says about duties.
+#[derive(Default)]
+pub(super) struct Ledger {
+    pub(super) alive: BTreeSet<MemberId>,
+    pub(super) rosters: BTreeMap<MemberId, Roster>,
+    /// Every version that a member ever said it can run.
+    pub(super) versions: BTreeMap<MemberId, BTreeSet<String>>,
+    pauses: BTreeMap<String, String>,
+}
+
+impl Ledger {
+    pub(super) fn applied(&mut self, change: &Applied) {
+        let key = change.key.as_str();
+        let Some((kind, id)) = key.split_once('/') else { return };
+        let member = MemberId::new(id);
+        match kind {
+            "member" => {
+                let record: Option<MemberRecord> = after(change);
+                if record.is_some_and(|record| record.state == MemberState::Alive) {
+                    self.alive.insert(member);
+                } else {
+                    self.alive.remove(&member);
+                }
+            }
+            "roster" => match after(change) {
+                Some(roster) => drop(self.rosters.insert(member, roster)),
+                None => drop(self.rosters.remove(&member)),
+            },
+            "profile" => {
+                let profile: Option<Profile> = after(change);
+                let family = profile.and_then(|profile| profile.families.get(FAMILY).cloned());
+                let versions = family.map(|family| family.versions);
+                self.versions.entry(member).or_default().extend(versions.into_iter().flatten());
+            }
+            "intent" => {
+                let intent: Option<Intent> = after(change);
+                self.pauses.remove(key);
+                if let Some(Intent {
+                    wish: Wish::Pause { duty }, state: IntentState::Open, ..
+                }) = intent
+                {
+                    self.pauses.insert(key.to_owned(), duty);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn is_paused(&self, duty: &DutyId) -> bool {
+        self.pauses.values().any(|paused| paused == duty.as_str())
+    }
+
+    pub(super) fn is_wanted(&self, duty: &DutyId) -> bool {
+        let wanted = |(id, roster): (&MemberId, &Roster)| {
+            self.alive.contains(id) && roster.duties.contains(duty)
+        };
+        self.rosters.iter().any(wanted)
+    }
+}
+
+pub(super) fn after<T: DeserializeOwned>(change: &Applied) -> Option<T> {
+    change.after.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok())
+}
+
+pub(super) struct Rosters {
+    ledger: Ledger,
+    needs: BTreeMap<DutyId, Option<String>>,
+    /// While the lists are lost nothing may be dropped.
+    lists_lost: std::ops::Range<u64>,
+    /// Since when a duty is on nobody's roster.
+    dropped: BTreeMap<DutyId, u64>,
+}
+
+impl Rosters {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let needs = |spec: &incumbent_core::records::DutySpec| {
+            Some((DutyId::new(FAMILY, &spec.name).ok()?, spec.version.clone()))
+        };
+        let ttl = scenario.longest_ttl();
+        let at = |ttls: u64| scenario.calm_from + ttls * ttl;
+        Self {
+            ledger: Ledger::default(),
+            needs: scenario.duties.iter().filter_map(needs).collect(),
+            lists_lost: at(DutyTimes::LISTS_LOST)..at(DutyTimes::FOLLOWER_LOST),
+            dropped: BTreeMap::new(),
+        }
+    }
+
+    fn check_roster(&self, change: &Applied) -> Result<(), String> {
+        let Some(roster): Option<Roster> = after(change) else { return Ok(()) };
+        let before: Option<Roster> =
+            change.before.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        if let Some(before) = before.filter(|before| before.term > roster.term) {
+            return Err(format!(
+                "{} went from term {} back to {}",
+                change.key, before.term, roster.term
+            ));
+        }
+        for duty in &roster.duties {
+            let needs = self.needs.get(duty).cloned().flatten();
+            let served = self.ledger.versions.get(&roster.member);
+            let able = served.is_some_and(|versions| {
+                !versions.is_empty() && needs.as_ref().is_none_or(|needs| versions.contains(needs))
+            });
+            if !able {
+                return Err(format!("{} names {duty}, which its member can't run", change.key));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_dropped(&mut self, now: u64) -> Result<(), String> {
+        if !self.lists_lost.contains(&now) {
+            return Ok(());
+        }
+        for duty in self.needs.keys() {
+            if self.ledger.is_wanted(duty) || self.ledger.is_paused(duty) {
+                self.dropped.remove(duty);
+            } else {
+                let since = *self.dropped.entry(duty.clone()).or_insert(now);
+                if now - since > 500 * MILLI {
+                    return Err(format!("{duty} was dropped when the lists were lost"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Invariant for Rosters {
+    fn name(&self) -> &'static str {
+        "rosters"
+    }
+
+    fn applied(
+        &mut self,
+        now: u64,
+        change: &Applied,
+        _: Option<Sender>,
+        _: &[Process],
+    ) -> Result<(), String> {
+        if self.needs.is_empty() {
+            return Ok(());
+        }
+        self.ledger.applied(change);
+        if change.key.as_str().starts_with("roster/") {
+            self.check_roster(change)?;
+        }
+        self.check_dropped(now)
+    }
+
+    fn stepped(
+        &mut self,
+        _: u64,
+        processes: &[Process],
+        leases: &[LeaseName],
+    ) -> Result<(), String> {
+        for lease in leases.iter().filter(|lease| lease.is_duty()) {
+            let Some(duty) = DutyId::of(lease) else { continue };
+            for process in processes {
+                let Some(core) = &process.core else { continue };
+                if core.held(lease).is_some() && !core.wanted_duties().any(|wanted| *wanted == duty)
+                {
+                    return Err(format!(
+                        "{} runs {duty}, which its roster doesn't name",
+                        process.plan.name
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+        for duty in self.needs.keys() {
+            if self.ledger.is_paused(duty) && self.ledger.is_wanted(duty) {
+                return Err(format!("{duty} is paused, and a roster names it"));
+            }
+        }
+        Ok(())
+    }
+}
