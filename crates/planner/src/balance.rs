@@ -1,0 +1,230 @@
+//! Evens out what nodes carry, by moves of single duties from nodes that carry more.
+//!
+//! A duty moves only if the sum of squares of what the two nodes carry (over their shares)
+//! becomes smaller. So it ends, a node that joins gets no more than its share, and where nothing
+//! can be gained nothing moves. Neither rules nor preferences are given up for it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::draft::Draft;
+use crate::index::{ClassAt, DutyAt, NodeAt};
+use crate::layout::Layout;
+use crate::mutant::Mutant;
+use crate::outcome::Why;
+use crate::preference::Rank;
+
+/// More passes than any cluster needs; what is left waits for the next plan.
+const PASSES: usize = 32;
+
+/// Evens out what nodes carry. Returns whether anything moved.
+pub(crate) fn balance(draft: &mut Draft<'_, '_>) -> bool {
+    let problem = draft.layout.problem;
+    let open = problem.nodes.iter().filter(|(_, facts)| facts.open);
+    let takers = open.map(|(node, _)| (draft.layout.fill(node), node)).collect();
+    let mut balancer = Balancer { draft, takers };
+    let mut any = false;
+    for _ in 0..PASSES {
+        if !balancer.pass() {
+            return any;
+        }
+        any = true;
+    }
+    balancer.draft.wants_more = true;
+    any
+}
+
+struct Balancer<'d, 'p, 'a> {
+    draft: &'d mut Draft<'p, 'a>,
+    /// The nodes that get new duties, least loaded first.
+    takers: BTreeSet<(u128, NodeAt)>,
+}
+
+/// A move that makes two nodes more even. The least is the best.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Gain {
+    /// How loaded the node is that takes.
+    fill: u128,
+    /// How far the weight is from making the two nodes equal.
+    off: u128,
+    /// How many more of the family the giver has.
+    excess: Reverse<i64>,
+    taker: NodeAt,
+    duty: DutyAt,
+}
+
+impl Balancer<'_, '_, '_> {
+    /// Lets each node give, the most loaded first. Returns whether anything moved.
+    fn pass(&mut self) -> bool {
+        let mut givers: Vec<(u128, NodeAt)> = self.takers.iter().copied().collect();
+        givers.reverse();
+        let mut any = false;
+        for (_, giver) in givers {
+            let Some(&(least, _)) = self.takers.first() else { break };
+            if self.draft.layout.problem.equal_shares
+                && self.draft.layout.fill(giver) < least + self.margin()
+            {
+                continue;
+            }
+            any |= self.drain(giver);
+        }
+        any
+    }
+
+    /// The least difference between two nodes at which something can move.
+    fn margin(&self) -> u128 {
+        if self.draft.layout.problem.planted.is(Mutant::MovesForNothing) { 1 } else { 2 }
+    }
+
+    /// Lets a node give as long as that makes things more even.
+    fn drain(&mut self, giver: NodeAt) -> bool {
+        let mut offers = Offers::of(self.draft, giver);
+        let mut any = false;
+        loop {
+            let best = self.best(giver, &offers.moving);
+            let from_moving = best.is_some();
+            let Some(gain) = best.or_else(|| self.best(giver, &offers.settled)) else { return any };
+            let before = [giver, gain.taker].map(|node| (self.draft.layout.fill(node), node));
+            offers.remove(self.draft, gain.duty, from_moving);
+            self.draft.relocate(gain.duty, giver, gain.taker, Why::Balance);
+            before.iter().for_each(|key| {
+                self.takers.remove(key);
+            });
+            self.takers.extend(before.map(|(_, node)| (self.draft.layout.fill(node), node)));
+            any = true;
+        }
+    }
+
+    /// The best move among the duties that a node offers.
+    fn best(&mut self, giver: NodeAt, offers: &Offer) -> Option<Gain> {
+        let mut best: Option<Gain> = None;
+        let mut consider = |gain: Option<Gain>| {
+            if gain.as_ref().is_some_and(|gain| best.as_ref().is_none_or(|best| gain < best)) {
+                best = gain;
+            }
+        };
+        for weights in offers.plain.values() {
+            consider(self.gain(giver, weights));
+        }
+        for (weight, duty) in &offers.special {
+            consider(self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])])));
+        }
+        best
+    }
+
+    /// The best move among duties that differ in weight alone.
+    fn gain(&mut self, giver: NodeAt, weights: &BTreeMap<u64, Vec<DutyAt>>) -> Option<Gain> {
+        let sample = weights.values().next()?.last()?;
+        let layout = &self.draft.layout;
+        let problem = layout.problem;
+        let class = problem.class(*sample);
+        let (giver_fill, giver_rank) = (layout.fill(giver), Rank::of(layout, *sample, giver));
+        for &(fill, taker) in &self.takers {
+            if fill >= giver_fill {
+                break;
+            }
+            if problem.equal_shares && fill + self.margin() > giver_fill {
+                break;
+            }
+            if taker == giver || !class.is_able(taker) {
+                continue;
+            }
+            let nearer = layout.same_zone(class, giver, taker)
+                || layout.zone(class, taker) < layout.zone(class, giver);
+            if !nearer || Rank::of(layout, *sample, taker) > giver_rank {
+                continue;
+            }
+            let Some((off, duty)) = fitting(layout, giver, taker, weights) else { continue };
+            if !self.draft.budget.allows(problem, duty, giver, taker) {
+                self.draft.wants_more = true;
+                if self.draft.budget.is_spent(giver) {
+                    return None;
+                }
+                continue;
+            }
+            let count = |node| i64::from(layout.family(class.family, node));
+            let excess = Reverse(count(giver) - count(taker));
+            return Some(Gain { fill, off, excess, taker, duty });
+        }
+        None
+    }
+}
+
+/// Among the weights that make two nodes more even, the one that does so best and fits.
+fn fitting(
+    layout: &Layout<'_, '_>,
+    giver: NodeAt,
+    taker: NodeAt,
+    weights: &BTreeMap<u64, Vec<DutyAt>>,
+) -> Option<(u128, DutyAt)> {
+    let nodes = &layout.problem.nodes;
+    let (gives, takes) = (u128::from(nodes[giver].share), u128::from(nodes[taker].share));
+    let distance = (layout.bulk(giver) * takes).checked_sub(layout.bulk(taker) * gives)?;
+    let shares = gives + takes;
+    let helps = |bulk: u128| {
+        let nothing = layout.problem.planted.is(Mutant::MovesForNothing);
+        bulk * shares < 2 * distance || nothing && bulk * shares == 2 * distance
+    };
+    let half = u64::try_from(distance / shares).unwrap_or(u64::MAX);
+    let left = u64::try_from(layout.left(taker)).unwrap_or(u64::MAX);
+    let below = weights.range(..=half.min(left)).next_back();
+    let above = if half < left { weights.range(half + 1..=left).next() } else { None };
+    let candidates = [below, above].into_iter().flatten().filter_map(|(weight, duties)| {
+        let bulk = u128::from((*weight).max(1));
+        let duty = *duties.last()?;
+        (helps(bulk) && layout.verdict(duty, taker).is_none())
+            .then_some(((bulk * shares).abs_diff(distance), duty))
+    });
+    candidates.min()
+}
+
+/// The duties that a node may give.
+struct Offers {
+    /// Those that move anyway: another node costs them nothing.
+    moving: Offer,
+    settled: Offer,
+}
+
+#[derive(Default)]
+struct Offer {
+    plain: BTreeMap<ClassAt, BTreeMap<u64, Vec<DutyAt>>>,
+    special: BTreeSet<(u64, DutyAt)>,
+}
+
+impl Offers {
+    fn of(draft: &Draft<'_, '_>, giver: NodeAt) -> Self {
+        let problem = draft.layout.problem;
+        let mut offers = Self { moving: Offer::default(), settled: Offer::default() };
+        for &duty in draft.layout.held(giver) {
+            let facts = &problem.duties[duty];
+            if draft.fixed[duty] {
+                continue;
+            }
+            let settled = facts.running == Some(giver);
+            let offer = if settled { &mut offers.settled } else { &mut offers.moving };
+            if facts.is_plain() {
+                let weights = offer.plain.entry(facts.class).or_default();
+                weights.entry(facts.duty.weight).or_default().push(duty);
+            } else {
+                offer.special.insert((facts.duty.weight, duty));
+            }
+        }
+        offers
+    }
+
+    fn remove(&mut self, draft: &Draft<'_, '_>, duty: DutyAt, from_moving: bool) {
+        let offer = if from_moving { &mut self.moving } else { &mut self.settled };
+        let facts = &draft.layout.problem.duties[duty];
+        let weight = facts.duty.weight;
+        if !facts.is_plain() {
+            offer.special.remove(&(weight, duty));
+            return;
+        }
+        let Some(weights) = offer.plain.get_mut(&facts.class) else { return };
+        let Some(duties) = weights.get_mut(&weight) else { return };
+        duties.pop();
+        if duties.is_empty() {
+            weights.remove(&weight);
+        }
+    }
+}

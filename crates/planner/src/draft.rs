@@ -1,0 +1,99 @@
+//! A plan in the making.
+
+use crate::budget::Budget;
+use crate::index::{Column, DutyAt, NodeAt};
+use crate::layout::Layout;
+use crate::mutant::Mutant;
+use crate::outcome::Why;
+use crate::preference::Rank;
+use crate::problem::Problem;
+use crate::situation::Pin;
+
+/// A plan in the making: who is where, and who is where no longer.
+pub(crate) struct Draft<'p, 'a> {
+    pub(crate) layout: Layout<'p, 'a>,
+    pub(crate) budget: Budget,
+    /// Why each duty left where it runs.
+    pub(crate) why: Column<DutyAt, Why>,
+    /// Duties that have no node, or should leave theirs at once.
+    pub(crate) homeless: Vec<DutyAt>,
+    /// Duties that balancing leaves alone: a strategy of their own placed them.
+    pub(crate) fixed: Column<DutyAt, bool>,
+    /// Duties that a strategy wants nowhere.
+    pub(crate) detached: Column<DutyAt, bool>,
+    /// Whether something would move if more were allowed to.
+    pub(crate) wants_more: bool,
+}
+
+impl<'p, 'a> Draft<'p, 'a> {
+    /// What runs and may go on running stays; the rest is homeless.
+    pub(crate) fn new(problem: &'p Problem<'a>) -> Self {
+        let mut draft = Self {
+            layout: Layout::new(problem),
+            budget: Budget::new(problem),
+            why: Column::filled(problem.duties.len(), Why::Homeless),
+            homeless: Vec::new(),
+            fixed: Column::filled(problem.duties.len(), false),
+            detached: Column::filled(problem.duties.len(), false),
+            wants_more: false,
+        };
+        if poisoned(problem) {
+            return draft;
+        }
+        // Where not all may stay, those go first that may be nowhere else.
+        let required = |duty: &DutyAt| problem.duties[*duty].pin.is_some_and(|pin| pin.required);
+        problem.duties.keys().filter(required).for_each(|duty| draft.keep(duty));
+        problem.duties.keys().filter(|duty| !required(duty)).for_each(|duty| draft.keep(duty));
+        draft
+    }
+
+    fn keep(&mut self, duty: DutyAt) {
+        let problem = self.layout.problem;
+        let facts = &problem.duties[duty];
+        if facts.duty.paused && !problem.planted.is(Mutant::PausedStarts) {
+            self.why[duty] = Why::Stopped;
+            return;
+        }
+        let Some(node) = facts.running else {
+            self.homeless.push(duty);
+            return;
+        };
+        if let Some(rule) = self.layout.verdict(duty, node) {
+            self.why[duty] = Why::Ruled(rule);
+            self.homeless.push(duty);
+            return;
+        }
+        self.layout.put(duty, node);
+        let rank = Rank::of(&self.layout, duty, node);
+        if rank.urgency() > 0 {
+            self.why[duty] = if rank.is_drained() { Why::Drained } else { Why::Failed };
+            self.homeless.push(duty);
+        }
+    }
+
+    /// Moves a duty between nodes, if the budget allows. The caller has asked for the rules.
+    pub(crate) fn relocate(&mut self, duty: DutyAt, from: NodeAt, to: NodeAt, why: Why) -> bool {
+        let problem = self.layout.problem;
+        if !self.budget.allows(problem, duty, from, to) {
+            self.wants_more = true;
+            return false;
+        }
+        self.budget.pay(problem, duty, from, to);
+        if problem.duties[duty].running == Some(from) {
+            self.why[duty] = why;
+        }
+        self.layout.lift(duty);
+        self.layout.put(duty, to);
+        true
+    }
+}
+
+/// A planted mistake: one pin to an unknown node stops everything.
+fn poisoned(problem: &Problem<'_>) -> bool {
+    let unknown = |duty: DutyAt| {
+        let named =
+            matches!(problem.duties[duty].duty.pin, Some(Pin::Required(_) | Pin::Preferred(_)));
+        named && problem.pinned(duty).is_some_and(|(_, nodes)| nodes.is_empty())
+    };
+    problem.planted.is(Mutant::UnknownPinPoisons) && problem.duties.keys().any(unknown)
+}

@@ -1,0 +1,225 @@
+//! Who is where, while a plan is being made. Every placement goes through here, so the rules
+//! are asked in one place.
+
+use std::collections::HashMap;
+
+use crate::class::Class;
+use crate::index::{ApartAt, At, Column, DutyAt, FamilyAt, NodeAt, SpreadAt};
+use crate::mutant::Mutant;
+use crate::problem::Problem;
+use crate::rule::Rule;
+
+/// Who is where.
+pub(crate) struct Layout<'p, 'a> {
+    pub(crate) problem: &'p Problem<'a>,
+    target: Column<DutyAt, Option<NodeAt>>,
+    /// The duties of each node, and where in that list each duty is.
+    held: Column<NodeAt, Vec<DutyAt>>,
+    seat: Column<DutyAt, usize>,
+    /// The weight that counts against capacity.
+    weight: Column<NodeAt, u128>,
+    /// The weight that counts for evenness, with reported load.
+    bulk: Column<NodeAt, u128>,
+    families: FamilyCounts,
+    apart: HashMap<(ApartAt, NodeAt), u32>,
+    zones: Column<SpreadAt, Vec<u32>>,
+}
+
+impl<'p, 'a> Layout<'p, 'a> {
+    /// Nothing is anywhere.
+    pub(crate) fn new(problem: &'p Problem<'a>) -> Self {
+        let (nodes, duties) = (problem.nodes.len(), problem.duties.len());
+        Self {
+            problem,
+            target: Column::filled(duties, None),
+            held: Column::filled(nodes, Vec::new()),
+            seat: Column::filled(duties, 0),
+            weight: Column::filled(nodes, 0),
+            bulk: problem.nodes.iter().map(|(_, facts)| u128::from(facts.node.load)).collect(),
+            families: FamilyCounts::new(problem.families.len(), nodes),
+            apart: HashMap::new(),
+            zones: problem.spreads.iter().map(|(_, zones)| vec![0; zones.count]).collect(),
+        }
+    }
+
+    pub(crate) fn target(&self, duty: DutyAt) -> Option<NodeAt> {
+        self.target[duty]
+    }
+
+    /// The duties of a node, in no particular order.
+    pub(crate) fn held(&self, node: NodeAt) -> &[DutyAt] {
+        &self.held[node]
+    }
+
+    /// What a node carries, for evenness.
+    pub(crate) fn bulk(&self, node: NodeAt) -> u128 {
+        self.bulk[node]
+    }
+
+    /// What a node carries in proportion to its share. The order of this is the order of being
+    /// loaded.
+    pub(crate) fn fill(&self, node: NodeAt) -> u128 {
+        if self.problem.equal_shares {
+            return self.bulk[node];
+        }
+        (self.bulk[node] << 20) / u128::from(self.problem.nodes[node].share)
+    }
+
+    /// What is left of a node's capacity for a duty that newly comes.
+    pub(crate) fn left(&self, node: NodeAt) -> u128 {
+        let facts = &self.problem.nodes[node];
+        facts.node.capacity.map_or(u128::MAX, |capacity| {
+            u128::from(capacity).saturating_sub(self.weight[node] + u128::from(facts.node.load))
+        })
+    }
+
+    pub(crate) fn family(&self, family: FamilyAt, node: NodeAt) -> u32 {
+        self.families.count(family, node)
+    }
+
+    /// How many duties of a spread family are in the zone of a node.
+    pub(crate) fn zone(&self, class: &Class<'_>, node: NodeAt) -> u32 {
+        let count = |spread: SpreadAt| {
+            self.zones[spread].get(self.problem.spreads[spread].of[node]).copied()
+        };
+        class.spread.and_then(count).unwrap_or(0)
+    }
+
+    /// Whether two nodes are in one zone, as far as a class cares.
+    pub(crate) fn same_zone(&self, class: &Class<'_>, one: NodeAt, other: NodeAt) -> bool {
+        class.spread.is_none_or(|spread| {
+            let of = &self.problem.spreads[spread].of;
+            of[one] == of[other]
+        })
+    }
+
+    /// Puts a duty that is nowhere on a node. The caller has asked for the rules.
+    pub(crate) fn put(&mut self, duty: DutyAt, node: NodeAt) {
+        self.target[duty] = Some(node);
+        self.seat[duty] = self.held[node].len();
+        self.held[node].push(duty);
+        let facts = &self.problem.duties[duty];
+        self.weight[node] += u128::from(facts.duty.weight);
+        self.bulk[node] += u128::from(facts.bulk());
+        self.count(duty, node, |count| *count += 1);
+    }
+
+    /// Takes a duty from where it is.
+    pub(crate) fn lift(&mut self, duty: DutyAt) {
+        let Some(node) = self.target[duty].take() else { return };
+        let seat = self.seat[duty];
+        self.held[node].swap_remove(seat);
+        if let Some(&moved) = self.held[node].get(seat) {
+            self.seat[moved] = seat;
+        }
+        let facts = &self.problem.duties[duty];
+        self.weight[node] -= u128::from(facts.duty.weight);
+        self.bulk[node] -= u128::from(facts.bulk());
+        self.count(duty, node, |count| *count -= 1);
+    }
+
+    fn count(&mut self, duty: DutyAt, node: NodeAt, change: impl Fn(&mut u32)) {
+        let facts = &self.problem.duties[duty];
+        let class = &self.problem.classes[facts.class];
+        change(self.families.count_mut(class.family, node));
+        if let Some(apart) = facts.apart {
+            change(self.apart.entry((apart, node)).or_default());
+        }
+        if let Some(spread) = class.spread {
+            let zone = self.problem.spreads[spread].of[node];
+            if let Some(count) = self.zones[spread].get_mut(zone) {
+                change(count);
+            }
+        }
+    }
+
+    /// The first rule that keeps a duty, which isn't there, off a node.
+    pub(crate) fn verdict(&self, duty: DutyAt, node: NodeAt) -> Option<Rule> {
+        let facts = &self.problem.duties[duty];
+        let class = &self.problem.classes[facts.class];
+        let place = &self.problem.nodes[node];
+        if !class.is_able(node) {
+            return class.fixed_rule(place.node);
+        }
+        let pinned = self.problem.pinned(duty);
+        if pinned.is_some_and(|(required, nodes)| required && !nodes.contains(&node)) {
+            return Some(Rule::Pin);
+        }
+        let planted = self.problem.planted;
+        let stays = facts.running == Some(node);
+        if !place.open && !stays {
+            if place.node.draining {
+                return Some(Rule::Draining);
+            }
+            if !planted.is(Mutant::CordonIgnored) {
+                return Some(Rule::Cordoned);
+            }
+        }
+        self.room(duty, node, stays)
+    }
+
+    /// The rules that depend on what else the node runs.
+    fn room(&self, duty: DutyAt, node: NodeAt, stays: bool) -> Option<Rule> {
+        let facts = &self.problem.duties[duty];
+        let class = &self.problem.classes[facts.class];
+        let place = self.problem.nodes[node].node;
+        let planted = self.problem.planted;
+        if place.max_duties.is_some_and(|max| self.held[node].len() >= max as usize) {
+            return Some(Rule::MaxDuties);
+        }
+        if self.families.count(class.family, node) >= class.limit(node) {
+            return Some(Rule::FamilyMax);
+        }
+        if let Some(capacity) = place.capacity {
+            let load = if stays { 0 } else { u128::from(place.load) };
+            let weight = self.weight[node] + u128::from(facts.duty.weight) + load;
+            if weight > u128::from(capacity) && !planted.is(Mutant::CapacityIgnored) {
+                return Some(Rule::Capacity);
+            }
+        }
+        let meets = |apart| self.apart.get(&(apart, node)).is_some_and(|count| *count > 0);
+        let apart = facts.apart.is_some_and(meets) && !planted.is(Mutant::ApartIgnored);
+        apart.then_some(Rule::Apart)
+    }
+}
+
+/// How many duties of each family each node has.
+enum FamilyCounts {
+    Dense {
+        nodes: usize,
+        counts: Vec<u32>,
+        none: u32,
+    },
+    /// For so many families that a table would be too large.
+    Sparse(HashMap<(FamilyAt, NodeAt), u32>),
+}
+
+impl FamilyCounts {
+    const LARGEST_TABLE: usize = 1 << 24;
+
+    fn new(families: usize, nodes: usize) -> Self {
+        let cells = families.saturating_mul(nodes);
+        if cells > Self::LARGEST_TABLE {
+            return Self::Sparse(HashMap::new());
+        }
+        Self::Dense { nodes, counts: vec![0; cells], none: 0 }
+    }
+
+    fn count(&self, family: FamilyAt, node: NodeAt) -> u32 {
+        match self {
+            Self::Dense { nodes, counts, .. } => {
+                counts.get(family.index() * nodes + node.index()).copied().unwrap_or(0)
+            }
+            Self::Sparse(counts) => counts.get(&(family, node)).copied().unwrap_or(0),
+        }
+    }
+
+    fn count_mut(&mut self, family: FamilyAt, node: NodeAt) -> &mut u32 {
+        match self {
+            Self::Dense { nodes, counts, none } => {
+                counts.get_mut(family.index() * *nodes + node.index()).unwrap_or(none)
+            }
+            Self::Sparse(counts) => counts.entry((family, node)).or_default(),
+        }
+    }
+}
