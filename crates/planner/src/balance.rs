@@ -54,19 +54,33 @@ struct Gain {
 }
 
 impl Balancer<'_, '_, '_> {
-    /// Lets each node give, the most loaded first. Returns whether anything moved.
+    /// Lets nodes give, always the most loaded of those that still can: then no node gives more
+    /// than it must. Returns whether anything moved.
     fn pass(&mut self) -> bool {
-        let mut givers: Vec<(u128, NodeAt)> = self.takers.iter().copied().collect();
-        givers.reverse();
+        let mut givers = self.takers.clone();
+        let mut offers: BTreeMap<NodeAt, Offers> = BTreeMap::new();
         let mut any = false;
-        for (_, giver) in givers {
+        let problem = self.draft.layout.problem;
+        // Every move makes something better for good, so this is only a guard.
+        for _ in 0..4 * (problem.duties.len() + problem.nodes.len()) {
+            let Some((fill, giver)) = givers.pop_last() else { break };
             let Some(&(least, _)) = self.takers.first() else { break };
-            if self.draft.layout.problem.equal_shares
-                && self.draft.layout.fill(giver) < least + self.margin()
-            {
-                continue;
+            if problem.equal_shares && fill < least + self.margin() {
+                break;
             }
-            any |= self.drain(giver);
+            let offer = offers.entry(giver).or_insert_with(|| Offers::of(self.draft, giver));
+            let Some(Gain { taker, duty, .. }) = self.best_of(giver, offer) else { continue };
+            offer.remove(self.draft, duty);
+            offers.remove(&taker);
+            let before = (self.draft.layout.fill(taker), taker);
+            self.takers.remove(&(fill, giver));
+            self.takers.remove(&before);
+            self.draft.relocate(duty, giver, taker, Why::Balance);
+            let after = [giver, taker].map(|node| (self.draft.layout.fill(node), node));
+            self.takers.extend(after);
+            givers.remove(&before);
+            givers.extend(after);
+            any = true;
         }
         any
     }
@@ -76,23 +90,9 @@ impl Balancer<'_, '_, '_> {
         if self.draft.layout.problem.planted.is(Mutant::MovesForNothing) { 1 } else { 2 }
     }
 
-    /// Lets a node give as long as that makes things more even.
-    fn drain(&mut self, giver: NodeAt) -> bool {
-        let mut offers = Offers::of(self.draft, giver);
-        let mut any = false;
-        loop {
-            let best = self.best(giver, &offers.moving);
-            let from_moving = best.is_some();
-            let Some(gain) = best.or_else(|| self.best(giver, &offers.settled)) else { return any };
-            let before = [giver, gain.taker].map(|node| (self.draft.layout.fill(node), node));
-            offers.remove(self.draft, gain.duty, from_moving);
-            self.draft.relocate(gain.duty, giver, gain.taker, Why::Balance);
-            before.iter().for_each(|key| {
-                self.takers.remove(key);
-            });
-            self.takers.extend(before.map(|(_, node)| (self.draft.layout.fill(node), node)));
-            any = true;
-        }
+    /// The best move of a node: first of those duties that move anyway.
+    fn best_of(&mut self, giver: NodeAt, offers: &Offers) -> Option<Gain> {
+        self.best(giver, &offers.moving).or_else(|| self.best(giver, &offers.settled))
     }
 
     /// The best move among the duties that a node offers.
@@ -161,9 +161,10 @@ fn fitting(
     let (gives, takes) = (u128::from(nodes[giver].share), u128::from(nodes[taker].share));
     let distance = (layout.bulk(giver) * takes).checked_sub(layout.bulk(taker) * gives)?;
     let shares = gives + takes;
-    let helps = |bulk: u128| {
-        let nothing = layout.problem.planted.is(Mutant::MovesForNothing);
-        bulk * shares < 2 * distance || nothing && bulk * shares == 2 * distance
+    let planted = layout.problem.planted.is(Mutant::MovesForNothing);
+    let helps = |bulk: u128, duty: DutyAt| {
+        let settled = layout.problem.duties[duty].running == Some(giver);
+        bulk * shares < 2 * distance || planted && settled && bulk * shares == 2 * distance
     };
     let half = u64::try_from(distance / shares).unwrap_or(u64::MAX);
     let left = u64::try_from(layout.left(taker)).unwrap_or(u64::MAX);
@@ -172,7 +173,7 @@ fn fitting(
     let candidates = [below, above].into_iter().flatten().filter_map(|(weight, duties)| {
         let bulk = u128::from((*weight).max(1));
         let duty = *duties.last()?;
-        (helps(bulk) && layout.verdict(duty, taker).is_none())
+        (helps(bulk, duty) && layout.verdict(duty, taker).is_none())
             .then_some(((bulk * shares).abs_diff(distance), duty))
     });
     candidates.min()
@@ -197,10 +198,10 @@ impl Offers {
         let mut offers = Self { moving: Offer::default(), settled: Offer::default() };
         for &duty in draft.layout.held(giver) {
             let facts = &problem.duties[duty];
-            if draft.fixed[duty] {
+            let settled = facts.running == Some(giver);
+            if draft.fixed[duty] || !settled && problem.planted.is(Mutant::AllToOne) {
                 continue;
             }
-            let settled = facts.running == Some(giver);
             let offer = if settled { &mut offers.settled } else { &mut offers.moving };
             if facts.is_plain() {
                 let weights = offer.plain.entry(facts.class).or_default();
@@ -212,9 +213,11 @@ impl Offers {
         offers
     }
 
-    fn remove(&mut self, draft: &Draft<'_, '_>, duty: DutyAt, from_moving: bool) {
-        let offer = if from_moving { &mut self.moving } else { &mut self.settled };
+    /// Takes back a duty that was the last of its kind, before it moves.
+    fn remove(&mut self, draft: &Draft<'_, '_>, duty: DutyAt) {
         let facts = &draft.layout.problem.duties[duty];
+        let settled = facts.running == draft.layout.target(duty);
+        let offer = if settled { &mut self.settled } else { &mut self.moving };
         let weight = facts.duty.weight;
         if !facts.is_plain() {
             offer.special.remove(&(weight, duty));

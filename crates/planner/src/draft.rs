@@ -1,7 +1,7 @@
 //! A plan in the making.
 
 use crate::budget::Budget;
-use crate::index::{Column, DutyAt, NodeAt};
+use crate::index::{At, Column, DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::mutant::Mutant;
 use crate::outcome::Why;
@@ -54,7 +54,7 @@ impl<'p, 'a> Draft<'p, 'a> {
             self.why[duty] = Why::Stopped;
             return;
         }
-        let Some(node) = facts.running else {
+        let Some(node) = facts.running.filter(|_| !self.is_torn_away(duty)) else {
             self.homeless.push(duty);
             return;
         };
@@ -69,6 +69,16 @@ impl<'p, 'a> Draft<'p, 'a> {
             self.why[duty] = if rank.is_drained() { Why::Drained } else { Why::Failed };
             self.homeless.push(duty);
         }
+    }
+
+    /// A planted mistake: a node that joins makes half of everything move.
+    fn is_torn_away(&self, duty: DutyAt) -> bool {
+        let problem = self.layout.problem;
+        let joined = || {
+            let runs = |node| problem.duties.iter().any(|(_, facts)| facts.running == Some(node));
+            !problem.nodes.keys().all(runs)
+        };
+        problem.planted.is(Mutant::MovesTooMuch) && duty.index() % 2 == 1 && joined()
     }
 
     /// Moves a duty between nodes, if the budget allows. The caller has asked for the rules.

@@ -45,7 +45,7 @@ fn plan_with(situation: &Situation, planted: Planted) -> Plan {
 /// Places and moves duties until nothing changes.
 fn settle(draft: &mut Draft<'_, '_>) {
     for _ in 0..ROUNDS {
-        recover(draft);
+        while recover(draft) {}
         let preferred = prefer(draft);
         if !(balance(draft) | preferred) {
             return;

@@ -75,7 +75,9 @@ fn home(draft: &Draft<'_, '_>, queues: &mut Queues, duty: DutyAt) -> Option<Node
         }
         None => {}
     }
-    queues.first_fit(layout, duty).or_else(|| better(&facts.avoid, u8::MAX))
+    // Last, what is better than nothing: where it failed, or where it runs and may stay.
+    let resort = || facts.avoid.iter().copied().chain(facts.running).collect::<Vec<_>>();
+    queues.first_fit(layout, duty).or_else(|| better(&resort(), u8::MAX))
 }
 
 /// For each class its nodes, least loaded first. Valid while nodes only fill up.
