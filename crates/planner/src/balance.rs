@@ -3,6 +3,10 @@
 //! A duty moves only if the sum of squares of what the two nodes carry (over their shares)
 //! becomes smaller. So it ends, a node that joins gets no more than its share, and where nothing
 //! can be gained nothing moves. Neither rules nor preferences are given up for it.
+//!
+//! A duty that runs moves only if even the heaviest of its node would make things more even. So
+//! duties of different weights don't move for crumbs, and after a leave none moves but those
+//! that ran there: each went to the least loaded node, which makes no difference above its weight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,11 +96,14 @@ impl Balancer<'_, '_, '_> {
 
     /// The best move of a node: first of those duties that move anyway.
     fn best_of(&mut self, giver: NodeAt, offers: &Offers) -> Option<Gain> {
-        self.best(giver, &offers.moving).or_else(|| self.best(giver, &offers.settled))
+        self.best(giver, &offers.moving, 1).or_else(|| {
+            let heaviest = offers.weights.keys().next_back().copied().unwrap_or(1);
+            self.best(giver, &offers.settled, heaviest)
+        })
     }
 
     /// The best move among the duties that a node offers.
-    fn best(&mut self, giver: NodeAt, offers: &Offer) -> Option<Gain> {
+    fn best(&mut self, giver: NodeAt, offers: &Offer, heaviest: u64) -> Option<Gain> {
         let mut best: Option<Gain> = None;
         let mut consider = |gain: Option<Gain>| {
             if gain.as_ref().is_some_and(|gain| best.as_ref().is_none_or(|best| gain < best)) {
@@ -104,16 +111,16 @@ impl Balancer<'_, '_, '_> {
             }
         };
         for weights in offers.plain.values() {
-            consider(self.gain(giver, weights));
+            consider(self.gain(giver, weights, heaviest));
         }
         for (weight, duty) in &offers.special {
-            consider(self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])])));
+            consider(self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])]), heaviest));
         }
         best
     }
 
     /// The best move among duties that differ in weight alone.
-    fn gain(&mut self, giver: NodeAt, weights: &BTreeMap<u64, Vec<DutyAt>>) -> Option<Gain> {
+    fn gain(&mut self, giver: NodeAt, weights: &Weights, heaviest: u64) -> Option<Gain> {
         let sample = weights.values().next()?.last()?;
         let layout = &self.draft.layout;
         let problem = layout.problem;
@@ -134,7 +141,9 @@ impl Balancer<'_, '_, '_> {
             if !nearer || Rank::of(layout, *sample, taker) > giver_rank {
                 continue;
             }
-            let Some((off, duty)) = fitting(layout, giver, taker, weights) else { continue };
+            let Some((off, duty)) = fitting(layout, (giver, taker), weights, heaviest) else {
+                continue;
+            };
             if !self.draft.budget.allows(problem, duty, giver, taker) {
                 self.draft.wants_more = true;
                 if self.draft.budget.is_spent(giver) {
@@ -150,12 +159,16 @@ impl Balancer<'_, '_, '_> {
     }
 }
 
-/// Among the weights that make two nodes more even, the one that does so best and fits.
+/// Duties that differ in weight alone, by weight.
+type Weights = BTreeMap<u64, Vec<DutyAt>>;
+
+/// Among the weights that make two nodes more even, the one that does so best and fits. Nothing
+/// if the heaviest of the node wouldn't do so.
 fn fitting(
     layout: &Layout<'_, '_>,
-    giver: NodeAt,
-    taker: NodeAt,
-    weights: &BTreeMap<u64, Vec<DutyAt>>,
+    (giver, taker): (NodeAt, NodeAt),
+    weights: &Weights,
+    heaviest: u64,
 ) -> Option<(u128, DutyAt)> {
     let nodes = &layout.problem.nodes;
     let (gives, takes) = (u128::from(nodes[giver].share), u128::from(nodes[taker].share));
@@ -166,6 +179,9 @@ fn fitting(
         let settled = layout.problem.duties[duty].running == Some(giver);
         bulk * shares < 2 * distance || planted && settled && bulk * shares == 2 * distance
     };
+    if !planted && u128::from(heaviest.max(1)) * shares >= 2 * distance {
+        return None;
+    }
     let half = u64::try_from(distance / shares).unwrap_or(u64::MAX);
     let left = u64::try_from(layout.left(taker)).unwrap_or(u64::MAX);
     let below = weights.range(..=half.min(left)).next_back();
@@ -180,24 +196,28 @@ fn fitting(
 }
 
 /// The duties that a node may give.
+#[derive(Default)]
 struct Offers {
     /// Those that move anyway: another node costs them nothing.
     moving: Offer,
     settled: Offer,
+    /// How many duties of each weight the node has.
+    weights: BTreeMap<u64, usize>,
 }
 
 #[derive(Default)]
 struct Offer {
-    plain: BTreeMap<ClassAt, BTreeMap<u64, Vec<DutyAt>>>,
+    plain: BTreeMap<ClassAt, Weights>,
     special: BTreeSet<(u64, DutyAt)>,
 }
 
 impl Offers {
     fn of(draft: &Draft<'_, '_>, giver: NodeAt) -> Self {
         let problem = draft.layout.problem;
-        let mut offers = Self { moving: Offer::default(), settled: Offer::default() };
+        let mut offers = Self::default();
         for &duty in draft.layout.held(giver) {
             let facts = &problem.duties[duty];
+            *offers.weights.entry(facts.duty.weight).or_default() += 1;
             let settled = facts.running == Some(giver);
             if draft.fixed[duty] || !settled && problem.planted.is(Mutant::AllToOne) {
                 continue;
@@ -219,6 +239,12 @@ impl Offers {
         let settled = facts.running == draft.layout.target(duty);
         let offer = if settled { &mut self.settled } else { &mut self.moving };
         let weight = facts.duty.weight;
+        if let Some(count) = self.weights.get_mut(&weight) {
+            *count -= 1;
+            if *count == 0 {
+                self.weights.remove(&weight);
+            }
+        }
         if !facts.is_plain() {
             offer.special.remove(&(weight, duty));
             return;

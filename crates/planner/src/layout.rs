@@ -85,6 +85,11 @@ impl<'p, 'a> Layout<'p, 'a> {
         class.spread.and_then(count).unwrap_or(0)
     }
 
+    /// How many duties of a spread family are in the zone that has the fewest.
+    pub(crate) fn emptiest_zone(&self, class: &Class<'_>) -> u32 {
+        class.spread.and_then(|spread| self.zones[spread].iter().min().copied()).unwrap_or(0)
+    }
+
     /// Whether two nodes are in one zone, as far as a class cares.
     pub(crate) fn same_zone(&self, class: &Class<'_>, one: NodeAt, other: NodeAt) -> bool {
         class.spread.is_none_or(|spread| {

@@ -50,7 +50,7 @@ fn preferred(layout: &Layout<'_, '_>, duty: DutyAt, here: NodeAt) -> Option<Node
     if let Some(node) = nodes.iter().copied().filter(better).min_by_key(key) {
         return Some(node);
     }
-    if rank.is_best() && crowd <= 1 {
+    if rank.is_best() && layout.emptiest_zone(class) + 1 >= crowd {
         return None;
     }
     problem.nodes.keys().filter(better).min_by_key(key)
