@@ -15,7 +15,7 @@ pub(crate) struct Draft<'p, 'a> {
     pub(crate) budget: Budget,
     /// Why each duty left where it runs.
     pub(crate) why: Column<DutyAt, Why>,
-    /// Duties that have no node, or should leave theirs at once.
+    /// Duties that have no node, or should leave theirs at once; and some that no longer do.
     pub(crate) homeless: Vec<DutyAt>,
     /// Duties that balancing leaves alone: a strategy of their own placed them.
     pub(crate) fixed: Column<DutyAt, bool>,
@@ -69,6 +69,13 @@ impl<'p, 'a> Draft<'p, 'a> {
             self.why[duty] = if rank.is_drained() { Why::Drained } else { Why::Failed };
             self.homeless.push(duty);
         }
+    }
+
+    /// Whether a duty has no node and should have one, or should leave its own at once.
+    pub(crate) fn needs_home(&self, duty: DutyAt) -> bool {
+        let node = self.layout.target(duty);
+        let urgent = |node| Rank::of(&self.layout, duty, node).urgency() > 0;
+        !self.detached[duty] && node.is_none_or(urgent)
     }
 
     /// A planted mistake: a node that joins makes half of everything move.

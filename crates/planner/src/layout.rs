@@ -10,6 +10,7 @@ use crate::problem::Problem;
 use crate::rule::Rule;
 
 /// Who is where.
+#[derive(Clone)]
 pub(crate) struct Layout<'p, 'a> {
     pub(crate) problem: &'p Problem<'a>,
     target: Column<DutyAt, Option<NodeAt>>,
@@ -189,6 +190,7 @@ impl<'p, 'a> Layout<'p, 'a> {
 }
 
 /// How many duties of each family each node has.
+#[derive(Clone)]
 enum FamilyCounts {
     Dense {
         nodes: usize,

@@ -68,9 +68,13 @@ mod policy;
 mod prefer;
 mod preference;
 mod problem;
+pub mod ready;
 mod recover;
+mod refusal;
 mod rule;
 mod situation;
+mod units;
+mod wishes;
 
 pub use explain::{Because, Explanation, Other, Whereabouts, explain};
 pub use grid::Grid;
@@ -79,5 +83,6 @@ pub use planning::plan;
 #[cfg(feature = "mutants")]
 pub use planning::plan_planted;
 pub use policy::{Place, Policy, Rebalance, Strategy};
+pub use refusal::Refusal;
 pub use rule::Rule;
 pub use situation::{Duty, FamilySupport, LeaderRule, Node, Pin, Situation};

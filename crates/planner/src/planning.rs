@@ -13,6 +13,7 @@ use crate::problem::Problem;
 use crate::recover::recover;
 use crate::rule::Rule;
 use crate::situation::{Pin, Situation};
+use crate::wishes::fulfil;
 
 /// More rounds than settling needs; each makes something better for good.
 const ROUNDS: usize = 16;
@@ -45,9 +46,10 @@ fn plan_with(situation: &Situation, planted: Planted) -> Plan {
 /// Places and moves duties until nothing changes.
 fn settle(draft: &mut Draft<'_, '_>) {
     for _ in 0..ROUNDS {
+        let wished = fulfil(draft);
         while recover(draft) {}
         let preferred = prefer(draft);
-        if !(balance(draft) | preferred) {
+        if !(balance(draft) | preferred | wished) {
             return;
         }
     }

@@ -1,9 +1,11 @@
 //! Situations of all kinds, small enough that rules bind often.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use incumbent_planner::ready::{BlueGreen, EvenByFamily, OnLeader, Preferred, Together};
 use incumbent_planner::{
-    Duty, FamilySupport, LeaderRule, Node, Pin, Policy, Rebalance, Situation, Strategy,
+    Duty, FamilySupport, LeaderRule, Node, Pin, Place, Policy, Rebalance, Situation, Strategy,
 };
 use proptest::bool as chance;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -117,14 +119,23 @@ fn policy() -> BoxedStrategy<Policy> {
         2 => Just(Strategy::Weighted),
         1 => Just(Strategy::PreferredNode("node-1".to_owned())),
         1 => Just(Strategy::GroupAffinity),
+        1 => Just(Strategy::Own(Arc::new(EvenByFamily))),
     ];
+    let own: BoxedStrategy<Arc<dyn Place>> = prop_oneof![
+        Just(Arc::new(BlueGreen) as Arc<dyn Place>),
+        Just(Arc::new(Preferred("node-2".to_owned())) as Arc<dyn Place>),
+        Just(Arc::new(OnLeader) as Arc<dyn Place>),
+        Just(Arc::new(Together) as Arc<dyn Place>),
+    ]
+    .boxed();
+    let families = prop_oneof![3 => Just(BTreeMap::new()), 1 => btree_map(family(), own, 0..3)];
     let limits = (0..8_usize, 0..4_usize)
         .prop_map(|(per_round, per_node)| Rebalance::UpTo { per_round, per_node });
     let rebalance = prop_oneof![
         1 => Just(Rebalance::Not), 2 => limits, 3 => Just(Rebalance::UNLIMITED)
     ];
-    (strategy, rebalance)
-        .prop_map(|(strategy, rebalance)| Policy { strategy, rebalance, ..Policy::default() })
+    (strategy, families, rebalance)
+        .prop_map(|(strategy, families, rebalance)| Policy { strategy, families, rebalance })
         .boxed()
 }
 
