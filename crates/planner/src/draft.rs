@@ -58,7 +58,7 @@ impl<'p, 'a> Draft<'p, 'a> {
             self.homeless.push(duty);
             return;
         };
-        if let Some(rule) = self.layout.verdict(duty, node) {
+        if let Some(rule) = self.layout.verdict_on_staying(duty, node) {
             self.why[duty] = Why::Ruled(rule);
             self.homeless.push(duty);
             return;

@@ -141,6 +141,15 @@ impl<'p, 'a> Layout<'p, 'a> {
 
     /// The first rule that keeps a duty, which isn't there, off a node.
     pub(crate) fn verdict(&self, duty: DutyAt, node: NodeAt) -> Option<Rule> {
+        self.judge(duty, node, true)
+    }
+
+    /// The same for a duty that stays where it runs: reported load doesn't drive it away.
+    pub(crate) fn verdict_on_staying(&self, duty: DutyAt, node: NodeAt) -> Option<Rule> {
+        self.judge(duty, node, false)
+    }
+
+    fn judge(&self, duty: DutyAt, node: NodeAt, load_counts: bool) -> Option<Rule> {
         let facts = &self.problem.duties[duty];
         let class = &self.problem.classes[facts.class];
         let place = &self.problem.nodes[node];
@@ -152,8 +161,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             return Some(Rule::Pin);
         }
         let planted = self.problem.planted;
-        let stays = facts.running == Some(node);
-        if !place.open && !stays {
+        if !place.open && facts.running != Some(node) {
             if place.node.draining {
                 return Some(Rule::Draining);
             }
@@ -161,11 +169,11 @@ impl<'p, 'a> Layout<'p, 'a> {
                 return Some(Rule::Cordoned);
             }
         }
-        self.room(duty, node, stays)
+        self.room(duty, node, load_counts)
     }
 
     /// The rules that depend on what else the node runs.
-    fn room(&self, duty: DutyAt, node: NodeAt, stays: bool) -> Option<Rule> {
+    fn room(&self, duty: DutyAt, node: NodeAt, load_counts: bool) -> Option<Rule> {
         let facts = &self.problem.duties[duty];
         let class = &self.problem.classes[facts.class];
         let place = self.problem.nodes[node].node;
@@ -177,7 +185,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             return Some(Rule::FamilyMax);
         }
         if let Some(capacity) = place.capacity {
-            let load = if stays { 0 } else { u128::from(place.load) };
+            let load = if load_counts { u128::from(place.load) } else { 0 };
             let weight = self.weight[node] + u128::from(facts.duty.weight) + load;
             if weight > u128::from(capacity) && !planted.is(Mutant::CapacityIgnored) {
                 return Some(Rule::Capacity);

@@ -71,6 +71,7 @@ mod problem;
 pub mod ready;
 mod recover;
 mod refusal;
+mod room;
 mod rule;
 mod situation;
 mod units;

@@ -11,6 +11,7 @@ use crate::outcome::{Move, Plan, Reason, Unplaced, Why};
 use crate::prefer::prefer;
 use crate::problem::Problem;
 use crate::recover::recover;
+use crate::room::make_room;
 use crate::rule::Rule;
 use crate::situation::{Pin, Situation};
 use crate::wishes::fulfil;
@@ -47,7 +48,7 @@ fn plan_with(situation: &Situation, planted: Planted) -> Plan {
 fn settle(draft: &mut Draft<'_, '_>) {
     for _ in 0..ROUNDS {
         let wished = fulfil(draft);
-        while recover(draft) {}
+        while recover(draft) || make_room(draft) {}
         let preferred = prefer(draft);
         if !(balance(draft) | preferred | wished) {
             return;

@@ -65,8 +65,12 @@ fn grant(draft: &mut Draft<'_, '_>, duty: DutyAt, node: NodeAt) -> bool {
         return false;
     }
     let urgency = |node| Rank::of(&draft.layout, duty, node).urgency();
+    // A node on which the duty failed is the last resort, also for a strategy.
+    if urgency(node) > here.map_or(0, urgency) {
+        return false;
+    }
     match here {
-        Some(here) if urgency(here) <= urgency(node) => {
+        Some(here) if urgency(here) == urgency(node) => {
             draft.relocate(duty, here, node, Why::Strategy)
         }
         _ => {

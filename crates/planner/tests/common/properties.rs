@@ -23,9 +23,7 @@ macro_rules! must {
 pub fn keeps_rules(planner: Planner, situation: &Situation) -> Verdict {
     let plan = planner.plan(situation);
     for (duty, at) in placed(situation, &plan) {
-        let mut without = plan.clone();
-        without.target[duty] = None;
-        let broken = obstacle(situation, &without, duty, at);
+        let broken = obstacle(situation, &plan, duty, at);
         must!(broken.is_none(), "duty {duty} is on node {at} against {broken:?}: {plan:?}");
     }
     for (index, duty) in situation.duties.iter().enumerate() {
@@ -206,7 +204,7 @@ fn placed(situation: &Situation, plan: &Plan) -> Vec<(usize, usize)> {
     (0..situation.duties.len()).filter_map(at).collect()
 }
 
-/// The first rule that keeps a duty, which has no target, off a node.
+/// The first rule that keeps a duty off a node. Load doesn't count against one that stays there.
 fn obstacle(situation: &Situation, plan: &Plan, index: usize, at: usize) -> Option<Rule> {
     let (duty, node) = (&situation.duties[index], &situation.nodes[at]);
     let stays = duty.running == Some(at);
@@ -220,7 +218,7 @@ fn obstacle(situation: &Situation, plan: &Plan, index: usize, at: usize) -> Opti
     let family = mates.iter().filter(|mate| mate.family == duty.family).count();
     let most = node.families.get(&duty.family).and_then(|support| support.max_per_node);
     let weight: u64 = mates.iter().map(|mate| mate.weight).sum::<u64>() + duty.weight;
-    let load = if stays { 0 } else { node.load };
+    let load = if stays && plan.target[index] == Some(at) { 0 } else { node.load };
     let checks = [
         (Rule::Cordoned, node.cordoned && !node.draining && !stays),
         (Rule::Draining, node.draining && !stays),
