@@ -53,6 +53,10 @@
 //! may not run them, is being emptied, or on which they failed. Everything else is rebalancing, and
 //! has the limits of [`Rebalance`].
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/placement.md")]
+struct Guide;
+
 mod balance;
 mod budget;
 mod class;

@@ -1,6 +1,7 @@
 //! Evens out units on the grid: duties that stay together, or single ones.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use crate::grid::Grid;
 use crate::index::{Column, DutyAt, NodeAt};
@@ -34,58 +35,113 @@ impl Grid<'_, '_> {
 /// Places units that are nowhere, then moves units from nodes that have more to nodes that have
 /// less. The load is what counts as more or less.
 fn even_out(layout: &mut Layout<'_, '_>, units: &[Unit], load: &mut Column<NodeAt, u128>) {
-    let problem = layout.problem;
     for unit in units {
-        if place_of(layout, unit).is_some() {
-            continue;
-        }
-        let mut nodes: Vec<NodeAt> = problem.nodes.keys().collect();
-        nodes.sort_by_key(|node| {
-            (urgency(layout, unit, *node), load[*node], layout.fill(*node), *node)
-        });
-        let taker = nodes.into_iter().find(|node| transfer(layout, unit, *node));
-        if let Some(taker) = taker {
-            load[taker] += bulk(layout, unit);
+        if place_of(layout, unit).is_none() {
+            let order = by_welcome(layout, unit, load);
+            let taker = order.into_iter().find(|node| transfer(layout, unit, *node));
+            if let Some(taker) = taker {
+                load[taker] += bulk(layout, unit);
+            }
         }
     }
-    // Every move makes something better for good, so this is only a guard.
-    for _ in 0..4 * (units.len() + problem.nodes.len()) {
-        if !step(layout, units, load) {
+    let mut evening = Evening::new(layout, units, load);
+    for _ in 0..PASSES {
+        if !evening.pass() {
             return;
         }
     }
 }
 
-/// One move that makes two nodes more even, if there is one.
-fn step(layout: &mut Layout<'_, '_>, units: &[Unit], load: &mut Column<NodeAt, u128>) -> bool {
+/// More passes than any grid needs; each move makes something better for good.
+const PASSES: usize = 32;
+
+/// The nodes that a unit might go to, best first.
+fn by_welcome(
+    layout: &Layout<'_, '_>,
+    unit: &[DutyAt],
+    load: &Column<NodeAt, u128>,
+) -> Vec<NodeAt> {
     let problem = layout.problem;
-    let mut held: Column<NodeAt, Vec<&Unit>> = Column::filled(problem.nodes.len(), Vec::new());
-    for unit in units {
-        if let Some(node) = place_of(layout, unit) {
-            held[node].push(unit);
+    let fits = |node: &NodeAt| unit.iter().all(|duty| layout.verdict(*duty, *node).is_none());
+    let mut nodes: Vec<NodeAt> = problem.nodes.keys().filter(fits).collect();
+    let key =
+        |node: &NodeAt| (urgency(layout, unit, *node), load[*node], layout.fill(*node), *node);
+    nodes.sort_by_cached_key(key);
+    nodes
+}
+
+/// Moves of units between nodes, from those that have more.
+struct Evening<'e, 'p, 'a> {
+    layout: &'e mut Layout<'p, 'a>,
+    units: &'e [Unit],
+    /// The units of each node, by position.
+    held: Column<NodeAt, Vec<usize>>,
+    /// The nodes that get new duties, least loaded first.
+    takers: BTreeSet<(u128, NodeAt)>,
+}
+
+impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
+    fn new(layout: &'e mut Layout<'p, 'a>, units: &'e [Unit], load: &Column<NodeAt, u128>) -> Self {
+        let nodes = &layout.problem.nodes;
+        let mut held: Column<NodeAt, Vec<usize>> = Column::filled(nodes.len(), Vec::new());
+        for (position, unit) in units.iter().enumerate() {
+            if let Some(node) = place_of(layout, unit) {
+                held[node].push(position);
+            }
         }
+        let open = nodes.iter().filter(|(_, facts)| facts.open);
+        let takers = open.map(|(node, _)| (load[node], node)).collect();
+        Self { layout, units, held, takers }
     }
-    let mut nodes: Vec<NodeAt> = problem.nodes.keys().collect();
-    nodes.sort_by_key(|node| (load[*node], *node));
-    for giver in nodes.iter().rev().filter(|node| problem.nodes[**node].open) {
-        let heaviest = held[*giver].iter().map(|unit| bulk(layout, unit)).max().unwrap_or(0);
-        let mut offers = held[*giver].clone();
-        offers.sort_by_key(|unit| (is_settled(layout, unit), Reverse(bulk(layout, unit))));
-        for taker in nodes.iter().take_while(|node| load[**node] < load[*giver]) {
-            let distance = load[*giver] - load[*taker];
-            for unit in &offers {
-                let weight = bulk(layout, unit);
-                let enough = if is_settled(layout, unit) { heaviest } else { weight };
-                let worse = urgency(layout, unit, *taker) > urgency(layout, unit, *giver);
-                if enough < distance && !worse && transfer(layout, unit, *taker) {
-                    load[*giver] -= weight;
-                    load[*taker] += weight;
-                    return true;
+
+    /// Lets nodes give, always the one that has most. Returns whether anything moved.
+    fn pass(&mut self) -> bool {
+        let mut givers = self.takers.clone();
+        let mut any = false;
+        for _ in 0..4 * (self.units.len() + givers.len()) {
+            let Some(giver) = givers.pop_last() else { break };
+            let Some((taker, weight)) = self.step(giver) else { continue };
+            givers.remove(&taker);
+            self.takers.remove(&giver);
+            self.takers.remove(&taker);
+            let after = [(giver.0 - weight, giver.1), (taker.0 + weight, taker.1)];
+            self.takers.extend(after);
+            givers.extend(after);
+            any = true;
+        }
+        any
+    }
+
+    /// One move from a node that makes it and another more even, if there is one: where it goes,
+    /// and its weight.
+    fn step(&mut self, (has, giver): (u128, NodeAt)) -> Option<((u128, NodeAt), u128)> {
+        let mut offers: Vec<(bool, Reverse<u128>, usize, &Unit)> = Vec::new();
+        for &position in &self.held[giver] {
+            let Some(unit) = self.units.get(position) else { continue };
+            let weight = Reverse(bulk(self.layout, unit));
+            offers.push((is_settled(self.layout, unit), weight, position, unit));
+        }
+        offers.sort_unstable();
+        let heaviest = offers.iter().map(|offer| offer.1.0).max()?;
+        let lightest = offers.iter().map(|offer| offer.1.0).min()?;
+        for &(load, taker) in &self.takers {
+            let distance = has.saturating_sub(load);
+            if distance <= lightest {
+                return None;
+            }
+            for (settled, Reverse(weight), position, unit) in &offers {
+                let enough = if *settled { heaviest } else { *weight };
+                let helps = enough < distance
+                    && urgency(self.layout, unit, taker) <= urgency(self.layout, unit, giver);
+                if helps && transfer(self.layout, unit, taker) {
+                    self.held[giver].retain(|held| held != position);
+                    self.held[taker].push(*position);
+                    return Some(((load, taker), *weight));
                 }
             }
         }
+        None
     }
-    false
 }
 
 /// The node of a unit, if it is on one as a whole.
