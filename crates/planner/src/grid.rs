@@ -18,7 +18,7 @@ use crate::situation::{Duty, Node};
 pub struct Grid<'p, 'a> {
     pub(crate) layout: Layout<'p, 'a>,
     pub(crate) detached: BTreeSet<DutyAt>,
-    /// The family that the strategy is for; all if absent.
+    /// The family that the strategy is for; all that have none of their own if absent.
     family: Option<&'a str>,
     nodes: Vec<NodeAt>,
     duties: Vec<DutyAt>,
@@ -198,7 +198,7 @@ impl<'p, 'a> Grid<'p, 'a> {
         let problem = self.problem();
         let mine = |duty: &DutyAt| {
             let duty = problem.duties[*duty].duty;
-            !duty.paused && self.family.is_none_or(|family| family == duty.family)
+            !duty.paused && self.is_mine(duty)
         };
         problem.duties.keys().filter(mine).collect()
     }
@@ -211,10 +211,16 @@ impl<'p, 'a> Grid<'p, 'a> {
         self.scope().into_iter().filter(member).collect()
     }
 
+    /// Whether the strategy places this duty: its own family, or all that have none of their own.
+    fn is_mine(&self, duty: &Duty) -> bool {
+        let own = &self.problem().situation.policy.families;
+        self.family.map_or_else(|| !own.contains_key(&duty.family), |family| family == duty.family)
+    }
+
     fn known(&self, duty: usize) -> Result<DutyAt, Refusal> {
         let at = *self.duties.get(duty).ok_or(Refusal::UnknownDuty)?;
         let duty = self.problem().duties[at].duty;
-        if self.family.is_some_and(|family| family != duty.family) {
+        if !self.is_mine(duty) {
             return Err(Refusal::UnknownDuty);
         }
         if duty.paused { Err(Refusal::Paused) } else { Ok(at) }
