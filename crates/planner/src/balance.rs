@@ -3,6 +3,10 @@
 //! A duty moves only if the sum of squares of what the two nodes carry (over their shares)
 //! becomes smaller. So it ends, a node that joins gets no more than its share, and where nothing
 //! can be gained nothing moves. Neither rules nor preferences are given up for it.
+//!
+//! A duty that runs moves only if even the heaviest of its node would make things more even. So
+//! duties of different weights don't move for crumbs, and after a leave none moves but those
+//! that ran there: each went to the least loaded node, which makes no difference above its weight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,19 +58,33 @@ struct Gain {
 }
 
 impl Balancer<'_, '_, '_> {
-    /// Lets each node give, the most loaded first. Returns whether anything moved.
+    /// Lets nodes give, always the most loaded of those that still can: then no node gives more
+    /// than it must. Returns whether anything moved.
     fn pass(&mut self) -> bool {
-        let mut givers: Vec<(u128, NodeAt)> = self.takers.iter().copied().collect();
-        givers.reverse();
+        let mut givers = self.takers.clone();
+        let mut offers: BTreeMap<NodeAt, Offers> = BTreeMap::new();
         let mut any = false;
-        for (_, giver) in givers {
+        let problem = self.draft.layout.problem;
+        // Every move makes something better for good, so this is only a guard.
+        for _ in 0..4 * (problem.duties.len() + problem.nodes.len()) {
+            let Some((fill, giver)) = givers.pop_last() else { break };
             let Some(&(least, _)) = self.takers.first() else { break };
-            if self.draft.layout.problem.equal_shares
-                && self.draft.layout.fill(giver) < least + self.margin()
-            {
-                continue;
+            if problem.equal_shares && fill < least + self.margin() {
+                break;
             }
-            any |= self.drain(giver);
+            let offer = offers.entry(giver).or_insert_with(|| Offers::of(self.draft, giver));
+            let Some(Gain { taker, duty, .. }) = self.best_of(giver, offer) else { continue };
+            offer.remove(self.draft, duty);
+            offers.remove(&taker);
+            let before = (self.draft.layout.fill(taker), taker);
+            self.takers.remove(&(fill, giver));
+            self.takers.remove(&before);
+            self.draft.relocate(duty, giver, taker, Why::Balance);
+            let after = [giver, taker].map(|node| (self.draft.layout.fill(node), node));
+            self.takers.extend(after);
+            givers.remove(&before);
+            givers.extend(after);
+            any = true;
         }
         any
     }
@@ -76,50 +94,33 @@ impl Balancer<'_, '_, '_> {
         if self.draft.layout.problem.planted.is(Mutant::MovesForNothing) { 1 } else { 2 }
     }
 
-    /// Lets a node give as long as that makes things more even.
-    fn drain(&mut self, giver: NodeAt) -> bool {
-        let mut offers = Offers::of(self.draft, giver);
-        let mut any = false;
-        loop {
-            let best = self.best(giver, &offers.moving);
-            let from_moving = best.is_some();
-            let Some(gain) = best.or_else(|| self.best(giver, &offers.settled)) else { return any };
-            let before = [giver, gain.taker].map(|node| (self.draft.layout.fill(node), node));
-            if !self.draft.relocate(gain.duty, giver, gain.taker, Why::Balance) {
-                // Another taker, another duty: one that is moving anyway costs nothing.
-                offers.remove(self.draft, gain.duty, from_moving);
-                continue;
-            }
-            offers.remove(self.draft, gain.duty, from_moving);
-            before.iter().for_each(|key| {
-                self.takers.remove(key);
-            });
-            self.takers.extend(before.map(|(_, node)| (self.draft.layout.fill(node), node)));
-            any = true;
-        }
+    /// The best move of a node: first of those duties that move anyway.
+    fn best_of(&mut self, giver: NodeAt, offers: &Offers) -> Option<Gain> {
+        self.best(giver, &offers.moving, 1).or_else(|| {
+            let heaviest = offers.weights.keys().next_back().copied().unwrap_or(1);
+            self.best(giver, &offers.settled, heaviest)
+        })
     }
 
     /// The best move among the duties that a node offers.
-    fn best(&mut self, giver: NodeAt, offers: &Offer) -> Option<Gain> {
+    fn best(&mut self, giver: NodeAt, offers: &Offer, heaviest: u64) -> Option<Gain> {
         let mut best: Option<Gain> = None;
         let mut consider = |gain: Option<Gain>| {
-            if let Some(gain) = gain {
-                if best.as_ref().is_none_or(|best| gain < *best) {
-                    best = Some(gain);
-                }
+            if gain.as_ref().is_some_and(|gain| best.as_ref().is_none_or(|best| gain < best)) {
+                best = gain;
             }
         };
         for weights in offers.plain.values() {
-            consider(self.gain(giver, weights));
+            consider(self.gain(giver, weights, heaviest));
         }
         for (weight, duty) in &offers.special {
-            consider(self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])])));
+            consider(self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])]), heaviest));
         }
         best
     }
 
     /// The best move among duties that differ in weight alone.
-    fn gain(&mut self, giver: NodeAt, weights: &BTreeMap<u64, Vec<DutyAt>>) -> Option<Gain> {
+    fn gain(&mut self, giver: NodeAt, weights: &Weights, heaviest: u64) -> Option<Gain> {
         let sample = weights.values().next()?.last()?;
         let layout = &self.draft.layout;
         let problem = layout.problem;
@@ -140,9 +141,14 @@ impl Balancer<'_, '_, '_> {
             if !nearer || Rank::of(layout, *sample, taker) > giver_rank {
                 continue;
             }
-            let Some((off, duty)) = fitting(layout, giver, taker, weights) else { continue };
+            let Some((off, duty)) = fitting(layout, (giver, taker), weights, heaviest) else {
+                continue;
+            };
             if !self.draft.budget.allows(problem, duty, giver, taker) {
                 self.draft.wants_more = true;
+                if self.draft.budget.is_spent(giver) {
+                    return None;
+                }
                 continue;
             }
             let count = |node| i64::from(layout.family(class.family, node));
@@ -153,21 +159,29 @@ impl Balancer<'_, '_, '_> {
     }
 }
 
-/// Among the weights that make two nodes more even, the one that does so best and fits.
+/// Duties that differ in weight alone, by weight.
+type Weights = BTreeMap<u64, Vec<DutyAt>>;
+
+/// Among the weights that make two nodes more even, the one that does so best and fits. Nothing
+/// if the heaviest of the node wouldn't do so.
 fn fitting(
     layout: &Layout<'_, '_>,
-    giver: NodeAt,
-    taker: NodeAt,
-    weights: &BTreeMap<u64, Vec<DutyAt>>,
+    (giver, taker): (NodeAt, NodeAt),
+    weights: &Weights,
+    heaviest: u64,
 ) -> Option<(u128, DutyAt)> {
     let nodes = &layout.problem.nodes;
     let (gives, takes) = (u128::from(nodes[giver].share), u128::from(nodes[taker].share));
     let distance = (layout.bulk(giver) * takes).checked_sub(layout.bulk(taker) * gives)?;
     let shares = gives + takes;
-    let helps = |bulk: u128| {
-        let nothing = layout.problem.planted.is(Mutant::MovesForNothing);
-        bulk * shares < 2 * distance || nothing && bulk * shares == 2 * distance
+    let planted = layout.problem.planted.is(Mutant::MovesForNothing);
+    let helps = |bulk: u128, duty: DutyAt| {
+        let settled = layout.problem.duties[duty].running == Some(giver);
+        bulk * shares < 2 * distance || planted && settled && bulk * shares == 2 * distance
     };
+    if !planted && u128::from(heaviest.max(1)) * shares >= 2 * distance {
+        return None;
+    }
     let half = u64::try_from(distance / shares).unwrap_or(u64::MAX);
     let left = u64::try_from(layout.left(taker)).unwrap_or(u64::MAX);
     let below = weights.range(..=half.min(left)).next_back();
@@ -175,35 +189,39 @@ fn fitting(
     let candidates = [below, above].into_iter().flatten().filter_map(|(weight, duties)| {
         let bulk = u128::from((*weight).max(1));
         let duty = *duties.last()?;
-        (helps(bulk) && layout.verdict(duty, taker).is_none())
+        (helps(bulk, duty) && layout.verdict(duty, taker).is_none())
             .then_some(((bulk * shares).abs_diff(distance), duty))
     });
     candidates.min()
 }
 
 /// The duties that a node may give.
+#[derive(Default)]
 struct Offers {
     /// Those that move anyway: another node costs them nothing.
     moving: Offer,
     settled: Offer,
+    /// How many duties of each weight the node has.
+    weights: BTreeMap<u64, usize>,
 }
 
 #[derive(Default)]
 struct Offer {
-    plain: BTreeMap<ClassAt, BTreeMap<u64, Vec<DutyAt>>>,
+    plain: BTreeMap<ClassAt, Weights>,
     special: BTreeSet<(u64, DutyAt)>,
 }
 
 impl Offers {
     fn of(draft: &Draft<'_, '_>, giver: NodeAt) -> Self {
         let problem = draft.layout.problem;
-        let mut offers = Self { moving: Offer::default(), settled: Offer::default() };
+        let mut offers = Self::default();
         for &duty in draft.layout.held(giver) {
             let facts = &problem.duties[duty];
-            if draft.fixed[duty] {
+            *offers.weights.entry(facts.duty.weight).or_default() += 1;
+            let settled = facts.running == Some(giver);
+            if draft.fixed[duty] || !settled && problem.planted.is(Mutant::AllToOne) {
                 continue;
             }
-            let settled = facts.running == Some(giver);
             let offer = if settled { &mut offers.settled } else { &mut offers.moving };
             if facts.is_plain() {
                 let weights = offer.plain.entry(facts.class).or_default();
@@ -215,10 +233,18 @@ impl Offers {
         offers
     }
 
-    fn remove(&mut self, draft: &Draft<'_, '_>, duty: DutyAt, from_moving: bool) {
-        let offer = if from_moving { &mut self.moving } else { &mut self.settled };
+    /// Takes back a duty that was the last of its kind, before it moves.
+    fn remove(&mut self, draft: &Draft<'_, '_>, duty: DutyAt) {
         let facts = &draft.layout.problem.duties[duty];
+        let settled = facts.running == draft.layout.target(duty);
+        let offer = if settled { &mut self.settled } else { &mut self.moving };
         let weight = facts.duty.weight;
+        if let Some(count) = self.weights.get_mut(&weight) {
+            *count -= 1;
+            if *count == 0 {
+                self.weights.remove(&weight);
+            }
+        }
         if !facts.is_plain() {
             offer.special.remove(&(weight, duty));
             return;

@@ -1,7 +1,7 @@
 //! A plan in the making.
 
 use crate::budget::Budget;
-use crate::index::{Column, DutyAt, NodeAt};
+use crate::index::{At, Column, DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::mutant::Mutant;
 use crate::outcome::Why;
@@ -15,7 +15,7 @@ pub(crate) struct Draft<'p, 'a> {
     pub(crate) budget: Budget,
     /// Why each duty left where it runs.
     pub(crate) why: Column<DutyAt, Why>,
-    /// Duties that have no node, or should leave theirs at once.
+    /// Duties that have no node, or should leave theirs at once; and some that no longer do.
     pub(crate) homeless: Vec<DutyAt>,
     /// Duties that balancing leaves alone: a strategy of their own placed them.
     pub(crate) fixed: Column<DutyAt, bool>,
@@ -54,11 +54,11 @@ impl<'p, 'a> Draft<'p, 'a> {
             self.why[duty] = Why::Stopped;
             return;
         }
-        let Some(node) = facts.running else {
+        let Some(node) = facts.running.filter(|_| !self.is_torn_away(duty)) else {
             self.homeless.push(duty);
             return;
         };
-        if let Some(rule) = self.layout.verdict(duty, node) {
+        if let Some(rule) = self.layout.verdict_on_staying(duty, node) {
             self.why[duty] = Why::Ruled(rule);
             self.homeless.push(duty);
             return;
@@ -69,6 +69,23 @@ impl<'p, 'a> Draft<'p, 'a> {
             self.why[duty] = if rank.is_drained() { Why::Drained } else { Why::Failed };
             self.homeless.push(duty);
         }
+    }
+
+    /// Whether a duty has no node and should have one, or should leave its own at once.
+    pub(crate) fn needs_home(&self, duty: DutyAt) -> bool {
+        let node = self.layout.target(duty);
+        let urgent = |node| Rank::of(&self.layout, duty, node).urgency() > 0;
+        !self.detached[duty] && node.is_none_or(urgent)
+    }
+
+    /// A planted mistake: a node that joins makes half of everything move.
+    fn is_torn_away(&self, duty: DutyAt) -> bool {
+        let problem = self.layout.problem;
+        let joined = || {
+            let runs = |node| problem.duties.iter().any(|(_, facts)| facts.running == Some(node));
+            !problem.nodes.keys().all(runs)
+        };
+        problem.planted.is(Mutant::MovesTooMuch) && duty.index() % 2 == 1 && joined()
     }
 
     /// Moves a duty between nodes, if the budget allows. The caller has asked for the rules.

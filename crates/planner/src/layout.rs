@@ -10,6 +10,7 @@ use crate::problem::Problem;
 use crate::rule::Rule;
 
 /// Who is where.
+#[derive(Clone)]
 pub(crate) struct Layout<'p, 'a> {
     pub(crate) problem: &'p Problem<'a>,
     target: Column<DutyAt, Option<NodeAt>>,
@@ -85,6 +86,11 @@ impl<'p, 'a> Layout<'p, 'a> {
         class.spread.and_then(count).unwrap_or(0)
     }
 
+    /// How many duties of a spread family are in the zone that has the fewest.
+    pub(crate) fn emptiest_zone(&self, class: &Class<'_>) -> u32 {
+        class.spread.and_then(|spread| self.zones[spread].iter().min().copied()).unwrap_or(0)
+    }
+
     /// Whether two nodes are in one zone, as far as a class cares.
     pub(crate) fn same_zone(&self, class: &Class<'_>, one: NodeAt, other: NodeAt) -> bool {
         class.spread.is_none_or(|spread| {
@@ -135,20 +141,27 @@ impl<'p, 'a> Layout<'p, 'a> {
 
     /// The first rule that keeps a duty, which isn't there, off a node.
     pub(crate) fn verdict(&self, duty: DutyAt, node: NodeAt) -> Option<Rule> {
+        self.judge(duty, node, true)
+    }
+
+    /// The same for a duty that stays where it runs: reported load doesn't drive it away.
+    pub(crate) fn verdict_on_staying(&self, duty: DutyAt, node: NodeAt) -> Option<Rule> {
+        self.judge(duty, node, false)
+    }
+
+    fn judge(&self, duty: DutyAt, node: NodeAt, load_counts: bool) -> Option<Rule> {
         let facts = &self.problem.duties[duty];
         let class = &self.problem.classes[facts.class];
         let place = &self.problem.nodes[node];
         if !class.is_able(node) {
             return class.fixed_rule(place.node);
         }
-        if let Some((true, nodes)) = self.problem.pinned(duty) {
-            if !nodes.contains(&node) {
-                return Some(Rule::Pin);
-            }
+        let pinned = self.problem.pinned(duty);
+        if pinned.is_some_and(|(required, nodes)| required && !nodes.contains(&node)) {
+            return Some(Rule::Pin);
         }
         let planted = self.problem.planted;
-        let stays = facts.running == Some(node);
-        if !place.open && !stays {
+        if !place.open && facts.running != Some(node) {
             if place.node.draining {
                 return Some(Rule::Draining);
             }
@@ -156,11 +169,11 @@ impl<'p, 'a> Layout<'p, 'a> {
                 return Some(Rule::Cordoned);
             }
         }
-        self.room(duty, node, stays)
+        self.room(duty, node, load_counts)
     }
 
     /// The rules that depend on what else the node runs.
-    fn room(&self, duty: DutyAt, node: NodeAt, stays: bool) -> Option<Rule> {
+    fn room(&self, duty: DutyAt, node: NodeAt, load_counts: bool) -> Option<Rule> {
         let facts = &self.problem.duties[duty];
         let class = &self.problem.classes[facts.class];
         let place = self.problem.nodes[node].node;
@@ -172,7 +185,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             return Some(Rule::FamilyMax);
         }
         if let Some(capacity) = place.capacity {
-            let load = if stays { 0 } else { u128::from(place.load) };
+            let load = if load_counts { u128::from(place.load) } else { 0 };
             let weight = self.weight[node] + u128::from(facts.duty.weight) + load;
             if weight > u128::from(capacity) && !planted.is(Mutant::CapacityIgnored) {
                 return Some(Rule::Capacity);
@@ -185,6 +198,7 @@ impl<'p, 'a> Layout<'p, 'a> {
 }
 
 /// How many duties of each family each node has.
+#[derive(Clone)]
 enum FamilyCounts {
     Dense {
         nodes: usize,

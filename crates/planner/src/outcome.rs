@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::rule::Rule;
+use crate::situation::Situation;
 
 /// Where every duty should run. Indexes are those of the situation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,15 @@ pub struct Plan {
     pub moves: Vec<Move>,
     /// Nothing more would move, however much were allowed to.
     pub balanced: bool,
+}
+
+impl Plan {
+    /// Makes the plan come true: every duty of the situation runs where the plan wants it.
+    pub fn apply(&self, situation: &mut Situation) {
+        for (duty, target) in situation.duties.iter_mut().zip(&self.target) {
+            duty.running = *target;
+        }
+    }
 }
 
 /// A duty without a node.

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::balance::balance;
 use crate::draft::Draft;
-use crate::index::{At, ClassAt, DutyAt, NodeAt};
+use crate::index::{ClassAt, DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::mutant::{Mutant, Planted};
 use crate::outcome::{Move, Plan, Reason, Unplaced, Why};
 use crate::prefer::prefer;
 use crate::problem::Problem;
 use crate::recover::recover;
+use crate::room::make_room;
 use crate::rule::Rule;
 use crate::situation::{Pin, Situation};
+use crate::wishes::fulfil;
 
 /// More rounds than settling needs; each makes something better for good.
 const ROUNDS: usize = 16;
@@ -45,9 +47,10 @@ fn plan_with(situation: &Situation, planted: Planted) -> Plan {
 /// Places and moves duties until nothing changes.
 fn settle(draft: &mut Draft<'_, '_>) {
     for _ in 0..ROUNDS {
-        recover(draft);
+        let wished = fulfil(draft);
+        while recover(draft) || make_room(draft) {}
         let preferred = prefer(draft);
-        if !(balance(draft) | preferred) {
+        if !(balance(draft) | preferred | wished) {
             return;
         }
     }

@@ -45,12 +45,12 @@ fn preferred(layout: &Layout<'_, '_>, duty: DutyAt, here: NodeAt) -> Option<Node
     let key = |node: &NodeAt| {
         (Rank::of(layout, duty, *node), layout.zone(class, *node), layout.fill(*node), *node)
     };
-    if let (true, Some((_, nodes))) = (rank.is_not_preferred(), problem.pinned(duty)) {
-        if let Some(node) = nodes.iter().copied().filter(better).min_by_key(key) {
-            return Some(node);
-        }
+    let pinned = if rank.is_not_preferred() { problem.pinned(duty) } else { None };
+    let nodes = pinned.map_or(&[][..], |(_, nodes)| nodes);
+    if let Some(node) = nodes.iter().copied().filter(better).min_by_key(key) {
+        return Some(node);
     }
-    if rank.is_best() && crowd <= 1 {
+    if rank.is_best() && layout.emptiest_zone(class) + 1 >= crowd {
         return None;
     }
     problem.nodes.keys().filter(better).min_by_key(key)

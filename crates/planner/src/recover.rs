@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use crate::draft::Draft;
-use crate::index::{At, ClassAt, Column, DutyAt, NodeAt};
+use crate::index::{ClassAt, Column, DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::mutant::Mutant;
 use crate::preference::Rank;
@@ -16,6 +17,7 @@ use crate::rule::Rule;
 pub(crate) fn recover(draft: &mut Draft<'_, '_>) -> bool {
     let problem = draft.layout.problem;
     let mut homeless = std::mem::take(&mut draft.homeless);
+    homeless.retain(|&duty| draft.needs_home(duty));
     homeless.sort_by_cached_key(|&duty| {
         (choices(problem, duty), Reverse(problem.duties[duty].duty.weight), duty)
     });
@@ -75,7 +77,9 @@ fn home(draft: &Draft<'_, '_>, queues: &mut Queues, duty: DutyAt) -> Option<Node
         }
         None => {}
     }
-    queues.first_fit(layout, duty).or_else(|| better(&facts.avoid, u8::MAX))
+    // Last, what is better than nothing: where it failed, or where it runs and may stay.
+    let resort = || facts.avoid.iter().copied().chain(facts.running).collect::<Vec<_>>();
+    queues.first_fit(layout, duty).or_else(|| better(&resort(), u8::MAX))
 }
 
 /// For each class its nodes, least loaded first. Valid while nodes only fill up.
@@ -173,24 +177,26 @@ fn first_of(
     let planted = layout.problem.planted;
     let mut passed = Vec::new();
     let mut first = None;
-    while let Some(Reverse(entry)) = queue.pop() {
+    while let Some(mut top) = queue.peek_mut() {
+        let Reverse(entry) = *top;
         let now = Entry::of(layout, facts.class, entry.node);
         if now != entry && !planted.is(Mutant::AllToOne) {
-            queue.push(Reverse(now));
+            *top = Reverse(now);
             continue;
         }
         let verdict = layout.verdict(duty, entry.node);
+        if verdict.is_none() && !facts.avoid.contains(&entry.node) {
+            first = Some(entry);
+            break;
+        }
         let for_good = match verdict {
             Some(Rule::MaxDuties | Rule::FamilyMax) => true,
             Some(Rule::Capacity) => layout.left(entry.node) < u128::from(lightest),
             _ => false,
         };
+        let entry = PeekMut::pop(top);
         if !for_good {
-            passed.push(Reverse(entry));
-        }
-        if verdict.is_none() && !facts.avoid.contains(&entry.node) {
-            first = Some(entry);
-            break;
+            passed.push(entry);
         }
         if planted.is(Mutant::GivesUpEarly) {
             break;

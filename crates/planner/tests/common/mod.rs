@@ -1,0 +1,57 @@
+//! Situations and the properties that every plan has.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "indexes are those of the situation; a wrong one fails"
+)]
+
+pub mod arbitrary;
+pub mod properties;
+
+use incumbent_planner::mutant::{Mutant, Planted};
+use incumbent_planner::{Duty, Node, Plan, Situation, plan_planted};
+
+/// A planner, maybe with a planted mistake.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Planner(pub Option<Mutant>);
+
+impl Planner {
+    pub fn plan(self, situation: &Situation) -> Plan {
+        plan_planted(situation, Planted::new(self.0))
+    }
+}
+
+/// A node that knows the family `f` without versions.
+pub fn node(number: usize) -> Node {
+    Node::new(format!("m{number:03}"), format!("node-{number}")).running("f", [""; 0])
+}
+
+/// Nodes that know the family `f`, and duties of it that run nowhere yet.
+pub fn plain(nodes: usize, duties: usize) -> Situation {
+    Situation {
+        nodes: (0..nodes).map(node).collect(),
+        duties: (0..duties).map(|number| Duty::new("f", format!("d{number:05}"))).collect(),
+        ..Situation::default()
+    }
+}
+
+/// How many duties each node has in a plan.
+pub fn counts(situation: &Situation, plan: &Plan) -> Vec<usize> {
+    let mut counts = vec![0; situation.nodes.len()];
+    plan.target.iter().flatten().for_each(|node| counts[*node] += 1);
+    counts
+}
+
+/// Removes a node as if it died: what it ran runs nowhere.
+pub fn remove(situation: &mut Situation, node: usize) {
+    situation.nodes.remove(node);
+    let shifted = |index: usize| match index.cmp(&node) {
+        std::cmp::Ordering::Less => Some(index),
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(index - 1),
+    };
+    for duty in &mut situation.duties {
+        duty.running = duty.running.and_then(shifted);
+        duty.avoid = duty.avoid.iter().copied().filter_map(shifted).collect();
+    }
+}

@@ -1,0 +1,128 @@
+//! Properties of every plan, and that each catches the mistakes that it is there for.
+
+mod common;
+
+use incumbent_planner::Situation;
+use incumbent_planner::mutant::Mutant;
+use proptest::strategy::BoxedStrategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+
+use common::properties::{self, Verdict};
+use common::{Planner, arbitrary};
+
+type Property = fn(Planner, &Situation) -> Verdict;
+
+/// Looks for a situation in which a property doesn't hold. Always the same situations, so that a
+/// failure stays one; PROPTEST_CASES gives more of them.
+fn search(
+    situations: BoxedStrategy<Situation>,
+    property: Property,
+    planner: Planner,
+    shrink: u32,
+) -> Result<(), String> {
+    let config =
+        Config { failure_persistence: None, max_shrink_iters: shrink, ..Config::default() };
+    // A planted mistake may take a while to show.
+    let cases = if planner.0.is_some() { config.cases.max(2_000) } else { config.cases };
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config { cases, ..config }, rng);
+    let test = |situation: Situation| {
+        property(planner, &situation).map_err(proptest::test_runner::TestCaseError::fail)
+    };
+    runner.run(&situations, test).map_err(|error| match error {
+        TestError::Fail(reason, situation) => format!("{reason}\nin {situation:#?}"),
+        TestError::Abort(reason) => format!("aborted: {reason}"),
+    })
+}
+
+fn holds(situations: BoxedStrategy<Situation>, property: Property) {
+    let story = search(situations, property, Planner(None), 5_000).err().unwrap_or_default();
+    assert!(story.is_empty(), "{story}");
+}
+
+/// F39, F40, F44.
+#[test]
+fn no_rule_is_ever_broken() {
+    holds(arbitrary::situation(), properties::keeps_rules);
+}
+
+#[test]
+fn a_plan_says_the_truth() {
+    holds(arbitrary::situation(), properties::is_truthful);
+}
+
+/// F43, F47: neither a strange pin nor balance keeps a duty from its home.
+#[test]
+fn every_duty_that_fits_is_placed() {
+    holds(arbitrary::situation(), properties::is_total);
+}
+
+#[test]
+fn duties_leave_nodes_that_drain_or_failed_them() {
+    holds(arbitrary::situation(), properties::is_urgent);
+}
+
+#[test]
+fn a_balanced_plan_needs_no_other() {
+    holds(arbitrary::situation(), properties::comes_to_rest);
+}
+
+#[test]
+fn movement_keeps_its_limits() {
+    holds(arbitrary::situation(), properties::keeps_limits);
+}
+
+#[test]
+fn order_decides_nothing() {
+    holds(arbitrary::situation(), properties::ignores_order);
+}
+
+#[test]
+fn equal_duties_are_spread_evenly() {
+    holds(arbitrary::uniform(), properties::is_even);
+}
+
+/// F45.
+#[test]
+fn new_duties_are_spread_within_one_round() {
+    holds(arbitrary::fresh(), properties::is_even);
+}
+
+#[test]
+fn moves_equal_the_lower_bound() {
+    holds(arbitrary::uniform(), properties::moves_least);
+}
+
+#[test]
+fn every_planted_mistake_is_caught_by_its_property() {
+    for mutant in Mutant::ALL {
+        let (situations, property) = catcher(mutant);
+        let planner = Planner(Some(mutant));
+        let found = search(situations, property, planner, 0);
+        assert!(found.is_err(), "{mutant:?} isn't caught: {}", mutant.story());
+    }
+}
+
+/// The situations and the property that must catch a mistake.
+fn catcher(mutant: Mutant) -> (BoxedStrategy<Situation>, Property) {
+    match mutant {
+        Mutant::VersionsIgnored
+        | Mutant::CapacityIgnored
+        | Mutant::CordonIgnored
+        | Mutant::ApartIgnored
+        | Mutant::PausedStarts => (arbitrary::situation(), properties::keeps_rules),
+        Mutant::DrainForgotten | Mutant::FailedStays => {
+            (arbitrary::situation(), properties::is_urgent)
+        }
+        Mutant::GivesUpEarly | Mutant::BalancedMeansDone | Mutant::UnknownPinPoisons => {
+            (arbitrary::situation(), properties::is_total)
+        }
+        Mutant::MovesForNothing => (arbitrary::situation(), properties::comes_to_rest),
+        Mutant::RoundLimitIgnored | Mutant::NodeLimitIgnored => {
+            (arbitrary::situation(), properties::keeps_limits)
+        }
+        Mutant::InputOrder => (arbitrary::situation(), properties::ignores_order),
+        Mutant::AllToOne => (arbitrary::fresh(), properties::is_even),
+        Mutant::MovesTooMuch => (arbitrary::uniform(), properties::moves_least),
+    }
+}
