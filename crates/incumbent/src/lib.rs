@@ -66,6 +66,7 @@ pub mod clock;
 mod cluster;
 mod command;
 mod driver;
+mod duty;
 mod environment;
 mod error;
 mod event;
@@ -80,6 +81,7 @@ mod loss;
 mod member;
 mod node;
 mod open;
+pub mod placement;
 mod registry;
 mod seed;
 mod shared;
@@ -95,9 +97,10 @@ pub use builder::Builder;
 pub use campaign::Campaign;
 pub use candidacy::{Candidacy, Overrun};
 pub use cluster::{Cluster, Leader, LeaseState, LeaseWatch, Requested};
+pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, family};
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
-    OpenError, Unanswered, WorkResult,
+    OpenError, ServeError, Unanswered, WorkResult,
 };
 pub use event::{Event, Notice, State};
 pub use fence::Fence;
@@ -111,10 +114,12 @@ pub use subscription::{Observer, Subscription};
 pub use term::Term;
 
 pub use incumbent_core::names::NameError;
-pub use incumbent_core::records::{Change, ChangeKind, HostIdentity, MemberState, Unreadable};
+pub use incumbent_core::records::{
+    Change, ChangeKind, Drain, HostIdentity, MemberState, Unreadable,
+};
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
-pub use incumbent_core::{LeaseName, MemberId, Moment, Timing};
+pub use incumbent_core::{DutyId, LeaseName, MemberId, Moment, Timing};
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;
 pub use incumbent_memory::MemoryStore;
