@@ -96,7 +96,10 @@ pub use attempt::{Attempt, OtherLeader};
 pub use builder::Builder;
 pub use campaign::Campaign;
 pub use candidacy::{Candidacy, Overrun};
-pub use cluster::{Cluster, Leader, LeaseState, LeaseWatch, Requested};
+pub use cluster::{
+    Cluster, DutyCondition, DutyStanding, Explanation, Leader, LeaseState, LeaseWatch, PlannedMove,
+    Preview, Requested, Wished,
+};
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, family};
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
@@ -115,7 +118,7 @@ pub use term::Term;
 
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{
-    Change, ChangeKind, Drain, HostIdentity, MemberState, Unreadable,
+    Change, ChangeKind, Drain, HostIdentity, Intent, MemberState, Moved, Unreadable, Wish,
 };
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::ledger::Ledger;
-use common::{builder, join, memory, soon, until};
+use common::{memory, soon, steady, until};
 use incumbent::{
     DutyDescription, Family, FamilyWork, Node, OpenStore, ServeError, Serving, family,
 };
@@ -37,11 +37,11 @@ async fn the_first_node_runs_all_and_the_second_takes_half() {
     let directory = tempfile::tempdir().unwrap();
     for store in stores(&directory).await {
         let ledger = Ledger::default();
-        let a = join(&store, "a").await;
+        let a = soon(steady("a").join(&store)).await.unwrap();
         let serving = serve(&ledger, &a);
         ledger.spread(&[("a", 12)]).await;
         until("the count is told", || serving.running() == 12).await;
-        let b = join(&store, "b").await;
+        let b = soon(steady("b").join(&store)).await.unwrap();
         let _serving = serve(&ledger, &b);
         ledger.spread(&[("a", 6), ("b", 6)]).await;
         soon(a.leave()).await.unwrap();
@@ -55,7 +55,7 @@ async fn the_first_node_runs_all_and_the_second_takes_half() {
 #[tokio::test]
 async fn the_list_can_change_while_it_is_served() {
     let ledger = Ledger::default();
-    let node = join(&memory(), "a").await;
+    let node = soon(steady("a").ttl(Duration::from_secs(4)).join(memory())).await.unwrap();
     let serving =
         node.serve(recorded(&ledger, &node, family("projection").duties(["orders", "invoices"])));
     let serving = serving.unwrap();
@@ -82,7 +82,7 @@ async fn the_list_can_change_while_it_is_served() {
 #[tokio::test]
 async fn a_list_that_cannot_be_computed_keeps_the_former_one() {
     let ledger = Ledger::default();
-    let node = join(&memory(), "a").await;
+    let node = soon(steady("a").join(memory())).await.unwrap();
     let (calls, broken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let (counted, fails) = (Arc::clone(&calls), Arc::clone(&broken));
     let computed = family("projection").refresh(Duration::from_millis(50)).duties_with(move || {
@@ -109,7 +109,7 @@ async fn a_list_that_cannot_be_computed_keeps_the_former_one() {
 async fn duties_run_only_where_their_version_and_labels_are() {
     let store = memory();
     let ledger = Ledger::default();
-    let old = join(&store, "old").await;
+    let old = soon(steady("old").join(&store)).await.unwrap();
     let list = |version: &str| {
         let plain = (0..4).map(|number| DutyDescription::named(format!("plain-{number}")));
         let named = (0..4).map(|number| format!("versioned-{number}"));
@@ -119,7 +119,7 @@ async fn duties_run_only_where_their_version_and_labels_are() {
     let served = family("projection").version("2").duties(list("2"));
     let _old = old.serve(recorded(&ledger, &old, served)).unwrap();
     ledger.spread(&[("old", 8)]).await;
-    let new = soon(builder("new").label("disk", "fast").join(&store)).await.unwrap();
+    let new = soon(steady("new").label("disk", "fast").join(&store)).await.unwrap();
     let mut duties = list("3");
     duties.push(DutyDescription::named("picky").selector("disk", "fast"));
     duties.push(DutyDescription::named("nowhere").selector("disk", "gold"));
@@ -143,7 +143,7 @@ async fn capacity_is_kept_when_nodes_are_lost() {
     let ledger = Ledger::default();
     let mut nodes = Vec::new();
     for name in ["a", "b", "c"] {
-        let node = soon(builder(name).capacity(5).join(&store)).await.unwrap();
+        let node = soon(steady(name).capacity(5).join(&store)).await.unwrap();
         let _ = serve(&ledger, &node);
         nodes.push(node);
     }
@@ -161,7 +161,7 @@ async fn ids_may_hold_anything_that_can_be_printed() {
     let other = format!("{}y", "x".repeat(999));
     for store in stores(&directory).await {
         let ledger = Ledger::default();
-        let node = join(&store, "a").await;
+        let node = soon(steady("a").join(&store)).await.unwrap();
         let names = ["a,b", "a/b", "a b", "☃ ünïcode", "100%", "..", &long, &other];
         let _serving =
             node.serve(recorded(&ledger, &node, family("odd, family").duties(names))).unwrap();
@@ -176,7 +176,7 @@ async fn ids_may_hold_anything_that_can_be_printed() {
 #[tokio::test]
 async fn what_cannot_be_served_is_refused_with_a_reason() {
     let store = memory();
-    let node = join(&store, "a").await;
+    let node = soon(steady("a").join(&store)).await.unwrap();
     let idle = |name: &str, duties: &[&str]| {
         family(name).duties(duties.to_vec()).run(|_| async { Ok(()) })
     };
@@ -184,7 +184,7 @@ async fn what_cannot_be_served_is_refused_with_a_reason() {
     assert!(matches!(node.serve(idle("a", &[""])), Err(ServeError::Name(_))));
     let _first = node.serve(idle("a", &[])).unwrap();
     assert!(matches!(node.serve(idle("a", &[])), Err(ServeError::Duplicate { .. })));
-    let hermit = soon(builder("hermit").membership(false).join(&store)).await.unwrap();
+    let hermit = soon(steady("hermit").membership(false).join(&store)).await.unwrap();
     let refused = hermit.serve(idle("a", &[])).unwrap_err();
     assert!(refused.to_string().contains("membership"), "{refused}");
     soon(node.leave()).await.unwrap();

@@ -12,7 +12,7 @@ pub struct Ledger(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    running: BTreeMap<String, String>,
+    running: BTreeMap<String, (String, Duty)>,
     /// The fence under which each ran last.
     fences: BTreeMap<String, u64>,
     starts: BTreeMap<String, u32>,
@@ -23,13 +23,20 @@ struct Entries {
 pub struct Entry {
     ledger: Ledger,
     name: String,
+    term: u64,
 }
 
 impl Ledger {
     pub fn enter(&self, node: &str, duty: &Duty) -> Entry {
         let name = duty.name().to_owned();
         let mut entries = self.entries();
-        if let Some(other) = entries.running.insert(name.clone(), node.to_owned()) {
+        let here = (node.to_owned(), duty.clone());
+        if let Some((other, before)) = entries.running.insert(name.clone(), here)
+            // On a machine that stood still, work whose trust is over may not have been aborted
+            // yet: it is only late.
+            && before.is_held()
+            && duty.is_held()
+        {
             entries.mistakes.push(format!("{name} runs on {other} and on {node}"));
         }
         let fence = duty.term();
@@ -37,7 +44,7 @@ impl Ledger {
             entries.mistakes.push(format!("the fence of {name} went back to {fence}"));
         }
         *entries.starts.entry(name.clone()).or_default() += 1;
-        Entry { ledger: self.clone(), name }
+        Entry { ledger: self.clone(), name, term: fence }
     }
 
     /// Work that runs until it is told to stop.
@@ -48,7 +55,8 @@ impl Ledger {
     }
 
     pub fn running(&self) -> BTreeMap<String, String> {
-        self.entries().running.clone()
+        let running = |(name, (node, _)): (&String, &(String, Duty))| (name.clone(), node.clone());
+        self.entries().running.iter().map(running).collect()
     }
 
     pub fn starts(&self, name: &str) -> u32 {
@@ -82,6 +90,9 @@ impl Ledger {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.ledger.entries().running.remove(&self.name);
+        let mut entries = self.ledger.entries();
+        if entries.running.get(&self.name).is_some_and(|(_, duty)| duty.term() == self.term) {
+            entries.running.remove(&self.name);
+        }
     }
 }

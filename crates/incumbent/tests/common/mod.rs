@@ -20,6 +20,13 @@ pub fn builder(name: &str) -> Builder {
     Node::builder().for_tests().cluster("test").name(name)
 }
 
+/// A node whose ttl is so long that no pause of a busy machine ends its trust.
+pub fn steady(name: &str) -> Builder {
+    let (ttl, quiet) = (Duration::from_secs(12), Duration::from_millis(100));
+    let builder = Node::builder().cluster("test").name(name).ttl(ttl).rebalance_after(quiet);
+    builder.drain(Duration::from_secs(1))
+}
+
 pub async fn join(store: &OpenStore, name: &str) -> Node {
     soon(builder(name).join(store)).await.expect("joins")
 }
