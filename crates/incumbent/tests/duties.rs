@@ -190,3 +190,19 @@ async fn what_cannot_be_served_is_refused_with_a_reason() {
     soon(node.leave()).await.unwrap();
     assert!(matches!(node.serve(idle("b", &[])), Err(ServeError::Left)));
 }
+
+#[tokio::test]
+async fn alone_all_duties_start_at_once() {
+    let store = incumbent::open("solo:").await.unwrap();
+    // So long that nothing but the start itself can make them run in time.
+    let builder = Node::builder().name("solo").ttl(Duration::from_secs(600));
+    let node = soon(builder.join(store)).await.unwrap();
+    let ledger = Ledger::default();
+    let _first = serve(&ledger, &node);
+    let more = family("more").duties((0..500).map(|number| format!("more-{number}")));
+    let _second = node.serve(recorded(&ledger, &node, more)).unwrap();
+    ledger.spread(&[("solo", 512)]).await;
+    soon(node.leave()).await.unwrap();
+    assert!(ledger.running().is_empty());
+    ledger.check();
+}

@@ -96,6 +96,8 @@ impl Serving {
     /// in order. Ready when none runs here any more.
     ///
     /// Dropped before it is ready, the family is served no more all the same.
+    ///
+    /// There must be a leader for that: it may take a ttl if that one has just been lost.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.listing.close();
