@@ -109,6 +109,13 @@ impl Duty {
         Some((told + self.drain).min(self.term.deadline()))
     }
 
+    /// Until when this node may believe that the duty is its own, unless another beat gets
+    /// through first.
+    #[must_use]
+    pub fn trusted_until(&self) -> Moment {
+        self.term.deadline()
+    }
+
     /// Asks the store whether the duty is still this node's; as
     /// [`Term::confirm`](crate::Term::confirm).
     ///
