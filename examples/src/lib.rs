@@ -5,4 +5,5 @@
 //! | `scheduler` | work that runs while this node leads: the README's first example |
 //! | `guard` | a campaign, and a leadership that is held and handed over |
 //! | `blocking` | the same without async |
+//! | `duties` | work that is spread over all nodes |
 //! | `observe` | who leads and who is there, as it changes |

@@ -29,6 +29,8 @@ pub(crate) struct Leader {
     finished: BTreeMap<Key, Moment>,
     /// What operators ask for that is in force until they take it back.
     wishes: BTreeMap<Key, (Version, Intent)>,
+    /// The last listing showed that a profile is new or has changed.
+    profile_moved: bool,
     /// Counts what changed of members, profiles and wishes.
     generation: u64,
     /// Members whose lists of duties are gone.
@@ -104,6 +106,7 @@ impl Leader {
             profiles: BTreeMap::new(),
             finished: BTreeMap::new(),
             wishes: BTreeMap::new(),
+            profile_moved: false,
             generation: 0,
             missing: BTreeSet::new(),
             view: Stored::EMPTY,
@@ -168,6 +171,10 @@ impl Leader {
             Stage::Listed => {
                 let writes = self.review(now, timing, planted);
                 self.next = self.next_listing(now, timing);
+                if std::mem::take(&mut self.profile_moved) && self.stale_profiles().next().is_some()
+                {
+                    self.next = now + Duration::from_millis(20);
+                }
                 if writes.is_empty() {
                     self.stage = Stage::Idle;
                     return None;
@@ -258,6 +265,7 @@ impl Leader {
             if known.is_none_or(news) {
                 self.generation += 1;
             }
+            self.profile_moved |= known.is_none_or(|seen| seen.record.profile < record.profile);
             if known.is_none_or(|seen| seen.version != stored.version) {
                 let version = stored.version.clone();
                 self.members.insert(record.id.clone(), Seen { record, version, received: now });

@@ -289,7 +289,9 @@ impl Member {
         match outcome {
             Ok(Outcome::Applied(version)) => {
                 alive.version = version.clone();
-                alive.due = attempt.sent + attempt.interval;
+                // What changed while the beat was on its way is not in it.
+                let due = attempt.sent + attempt.interval;
+                alive.due = if self.changes.urgent { now } else { due };
                 alive.unsettled.clear();
                 alive.acknowledged = attempt.number;
                 let from = if planted.is(Mutant::TrustFromReply) { now } else { attempt.sent };

@@ -31,6 +31,8 @@ pub enum DutyStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Worker {
     pub(crate) families: BTreeMap<String, FamilyProfile>,
+    /// This incarnation has served a family, so that it may still have duties to let go of.
+    served: bool,
     /// Catalogs to be there before the profile names them.
     pub(crate) catalogs: BTreeMap<String, Listing>,
     /// The roster as it was last read.
@@ -67,6 +69,7 @@ impl Worker {
     pub(crate) fn new(timing: &Timing) -> Self {
         Self {
             families: BTreeMap::new(),
+            served: false,
             catalogs: BTreeMap::new(),
             version: None,
             term: 0,
@@ -93,7 +96,7 @@ impl Worker {
     }
 
     pub(crate) fn serves(&self) -> bool {
-        !self.families.is_empty()
+        self.served || !self.families.is_empty()
     }
 
     /// Sets what this node knows of a family.
@@ -104,6 +107,7 @@ impl Worker {
         mut profile: FamilyProfile,
         duties: &[DutySpec],
     ) {
+        self.served = true;
         profile.catalogs.clear();
         for catalog in Catalog::of(family, duties) {
             let hash = catalog.hash();

@@ -119,6 +119,15 @@ impl Node {
         self.0.lead_blocking(candidacy, work).map(Lead)
     }
 
+    /// Serves a family of duties; as [`crate::Node::serve`]. Describe their work with
+    /// [`crate::Family::run_blocking`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn serve(&self, family: crate::FamilyWork) -> Result<crate::Serving, crate::ServeError> {
+        self.0.serve(family)
+    }
+
     /// As [`crate::Node::campaign`].
     ///
     /// # Errors

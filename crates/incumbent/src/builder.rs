@@ -1,3 +1,5 @@
+mod placing;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,12 +9,13 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::names;
 use incumbent_core::records::Profile;
 use incumbent_core::settings::MIN_TTL;
-use incumbent_core::{Config, Timing};
+use incumbent_core::{Config, Placement, Timing};
 use tokio::sync::oneshot;
 
 use crate::cluster::Cluster;
 use crate::command::Commands;
 use crate::driver;
+use crate::duty::Families;
 use crate::error::{EnvironmentError, JoinError};
 use crate::node::{Inner, Node};
 use crate::open::{self, OpenStore};
@@ -33,7 +36,9 @@ pub struct Builder {
     request: Option<Duration>,
     visible: Option<Duration>,
     drain: Duration,
-    placement: incumbent_core::Placement::default(),
+    pub(crate) placement: Placement,
+    pub(crate) capacity: Option<u64>,
+    pub(crate) max_duties: Option<u32>,
     membership: bool,
     least_ttl: Duration,
     join_timeout: Duration,
@@ -60,6 +65,9 @@ impl Builder {
             request: None,
             visible: None,
             drain: Duration::from_secs(10),
+            placement: Placement::default(),
+            capacity: None,
+            max_duties: None,
             membership: true,
             least_ttl: MIN_TTL,
             join_timeout: Duration::from_secs(30),
@@ -155,7 +163,8 @@ impl Builder {
     }
 
     /// Whether the node follows who is a member and is ready to keep the list for the cluster
-    /// (yes). Without it [`Node::members`] stays empty.
+    /// (yes). Without it [`Node::members`] stays empty, and [`Node::serve`] is refused: duties
+    /// are placed by the node that keeps the list.
     #[must_use]
     pub fn membership(mut self, membership: bool) -> Self {
         self.membership = membership;
@@ -205,6 +214,7 @@ impl Builder {
             profile,
             timing: timing.clone(),
             push: false,
+            placement: self.placement,
             membership: self.membership,
             planted: Planted::default(),
         };
@@ -223,8 +233,19 @@ impl Builder {
         thread::spawn(driver::run(start))?;
         // From here on dropping this future drops the node, which then leaves.
         let registry = Arc::new(Registry::default());
-        let drain = self.drain;
-        let inner = Inner { name, commands, shared, registry, cluster, workers, timing, drain };
+        let (drain, membership) = (self.drain, self.membership);
+        let inner = Inner {
+            name,
+            commands,
+            shared,
+            registry,
+            cluster,
+            workers,
+            timing,
+            drain,
+            membership,
+            families: Families::default(),
+        };
         let node = Node { inner: Arc::new(inner) };
         let last = "the store failed while the node joined".to_owned();
         let waited = self.join_timeout;
@@ -269,6 +290,8 @@ impl Builder {
         profile.address = self.address.clone();
         profile.labels = self.labels.clone();
         profile.host = host::identity();
+        profile.capacity = self.capacity;
+        profile.max_duties = self.max_duties;
         Ok(profile)
     }
 }

@@ -1,8 +1,12 @@
 //! A cluster seen from outside: who leads, who is a member, and what an operator asks for.
 
+mod duties;
 mod intents;
+mod picture;
+mod plan;
 mod reading;
 mod watch;
+mod wishes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +22,11 @@ use crate::member::Member;
 use crate::open::OpenStore;
 use crate::thread;
 
+pub use duties::{DutyCondition, DutyStanding};
 pub use intents::Requested;
+pub use plan::{Explanation, PlannedMove, Preview};
 pub use watch::LeaseWatch;
+pub use wishes::Wished;
 
 /// How long one request to the store may take.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::{Candidacy, LeaseName, MemberId, Moment};
+use incumbent_core::records::DutySpec;
+use incumbent_core::{Candidacy, DutyId, DutyStatus, LeaseName, MemberId, Moment};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::attempt::Outcome;
 use crate::ballot::Ballot;
+use crate::duty::Staff;
 use crate::error::LeaveError;
 use crate::event::Notice;
 
@@ -33,6 +35,16 @@ pub(crate) enum Command {
     Freed { lease: LeaseName, term: u64, answer: oneshot::Sender<()> },
     /// Ask the store whether a term is held.
     Confirm { lease: LeaseName, term: u64, answer: oneshot::Sender<Option<bool>> },
+    /// Serve a family, or know other duties of it.
+    Serve { staff: Arc<Staff>, duties: Vec<DutySpec> },
+    /// Serve a family no more.
+    Unserve { family: String },
+    /// How a duty gets on that was elected here.
+    Status { duty: DutyId, term: u64, status: DutyStatus },
+    /// What a duty is at.
+    Progress { duty: DutyId, term: u64, text: String },
+    /// What this node has to do beside its duties.
+    Load(u64),
     /// Tell all that happens from now on.
     Subscribe(mpsc::UnboundedSender<Notice>),
     /// Leave in order.

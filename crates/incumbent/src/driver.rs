@@ -5,6 +5,7 @@
 mod attempts;
 mod batch;
 mod commands;
+mod duties;
 mod events;
 mod health;
 mod lanes;
@@ -33,6 +34,7 @@ use crate::shared::{Held, Shared};
 use crate::trust::Trust;
 
 use attempts::Attempts;
+use duties::Duties;
 use health::Health;
 use lanes::{Landed, Lanes};
 use leaving::Leaving;
@@ -78,6 +80,7 @@ pub(crate) struct Driver {
     /// Leaderships to be handed out once they are published.
     elected: Vec<(Arc<Ballot>, Arc<Hold>)>,
 
+    duties: Duties,
     attempts: Attempts,
     waiters: Waiters,
     subscribers: Vec<UnboundedSender<Notice>>,
@@ -137,6 +140,7 @@ impl Driver {
             held: HashMap::new(),
             held_changed: false,
             elected: Vec::new(),
+            duties: Duties::default(),
             attempts: Attempts::default(),
             waiters: Waiters::default(),
             subscribers: Vec::new(),
@@ -249,6 +253,7 @@ impl Driver {
                 ballot.put(hold);
             }
         }
+        self.start_duties();
     }
 
     fn check_joining(&mut self, now: Moment) {

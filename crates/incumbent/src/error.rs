@@ -140,6 +140,35 @@ pub enum CampaignError {
     Thread(String),
 }
 
+/// Why a node does not serve a family. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServeError {
+    /// The name of the family or of a duty won't do.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// This node serves the family already.
+    #[error("this node serves the family {family:?} already: change its list through `Serving`")]
+    Duplicate {
+        /// Which family.
+        family: String,
+    },
+    /// The node joined without membership.
+    #[error(
+        "the family {family:?} can't be served by a node that joined without membership: duties \
+         are placed among members. Leave `membership` on where the node is built"
+    )]
+    NoMembership {
+        /// Which family.
+        family: String,
+    },
+    /// The node has left, or is leaving.
+    #[error("this node has left the cluster: join again")]
+    Left,
+    /// The node could not start a task of its own.
+    #[error("the thread of incumbent can't be started: {0}")]
+    Thread(String),
+}
+
 /// The node has left the cluster, so that nothing more will come. Join again to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this node has left the cluster: join again")]

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use incumbent_core::{LeaseName, MemberId};
+use incumbent_core::{DutyId, LeaseName, MemberId};
 
 use crate::loss::Loss;
 use crate::member::Member;
@@ -33,7 +33,7 @@ pub enum Event {
         /// Its id.
         member: MemberId,
     },
-    /// This node leads.
+    /// This node leads. The leases of duties have events of their own.
     Elected {
         /// Which lease.
         lease: LeaseName,
@@ -55,6 +55,44 @@ pub enum Event {
         lease: LeaseName,
         /// The term that ended.
         term: u64,
+    },
+    /// A duty has started here. Comes again when it is started again after it ended by itself.
+    DutyStarted {
+        /// Which duty.
+        duty: DutyId,
+        /// The term under which it runs.
+        term: u64,
+    },
+    /// A duty ended by an error or a panic. It is started again after a while, here or elsewhere.
+    DutyFailed {
+        /// Which duty.
+        duty: DutyId,
+        /// The term under which it ran.
+        term: u64,
+        /// The error.
+        error: String,
+        /// How often in a row.
+        times: u32,
+        /// Whether another node shall try.
+        gave_up: bool,
+    },
+    /// A duty is done: it ended by itself, and this node starts it no more.
+    DutyDone {
+        /// Which duty.
+        duty: DutyId,
+        /// The term under which it ran.
+        term: u64,
+    },
+    /// A duty that was heard of is this node's no more, and does not run here. Comes exactly once
+    /// in each term in which it started, failed or was done. Only if the node left without order
+    /// may it still run.
+    DutyStopped {
+        /// Which duty.
+        duty: DutyId,
+        /// The term that is over.
+        term: u64,
+        /// Why it was told to stop.
+        why: Loss,
     },
     /// Somebody joined the cluster.
     MemberJoined(Member),
@@ -78,6 +116,8 @@ pub struct State {
     pub member: Option<MemberId>,
     /// The leases that it holds, with their terms.
     pub leads: Vec<(LeaseName, u64)>,
+    /// The duties that it runs, with their terms.
+    pub duties: Vec<(DutyId, u64)>,
     /// The members as the cluster's leader sees them.
     pub members: Vec<Member>,
 }

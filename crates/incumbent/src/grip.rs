@@ -18,7 +18,7 @@ pub(crate) struct Grip {
     trust: Arc<Trust>,
     /// Set before anybody is told, and never unset: once an answer was no, all are.
     over: AtomicBool,
-    lost: OnceLock<Lost>,
+    lost: OnceLock<(Lost, Moment)>,
     /// Fires when the work shall end.
     ending: CancellationToken,
     /// Fires when the work must end at once.
@@ -73,7 +73,7 @@ impl Grip {
     /// Ends the term; says whether this is news.
     pub(crate) fn end(&self, why: Loss, abrupt: bool) -> bool {
         self.over.store(true, Ordering::Release);
-        let news = self.lost.set(Lost { why, abrupt }).is_ok();
+        let news = self.lost.set((Lost { why, abrupt }, clock::now())).is_ok();
         self.ending.cancel();
         if abrupt {
             self.aborting.cancel();
@@ -88,7 +88,17 @@ impl Grip {
 
     /// How the term ended, if it has.
     pub(crate) fn lost(&self) -> Option<Lost> {
-        self.lost.get().copied()
+        self.lost.get().map(|(lost, _)| *lost)
+    }
+
+    /// When the work was told to end, if it was.
+    pub(crate) fn lost_at(&self) -> Option<Moment> {
+        self.lost.get().map(|(_, at)| *at)
+    }
+
+    /// Whether trust is over, so that the work must have ended at once.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborting.is_cancelled()
     }
 
     pub(crate) async fn ended(&self) -> Lost {

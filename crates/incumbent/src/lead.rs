@@ -22,7 +22,7 @@ use crate::node::Keep;
 use crate::term::Term;
 use crate::thread;
 
-pub(crate) use job::{Job, Task, Thread};
+pub(crate) use job::{End, Handed, Job, Running, Task, Thread};
 use runner::Runner;
 
 /// A handle to work that runs while its node leads, made by [`Node::lead`](crate::Node::lead).
@@ -54,7 +54,7 @@ pub enum Finish {
 /// What the runner of some work needs.
 pub(crate) struct Start {
     pub(crate) campaign: Campaign,
-    pub(crate) job: Box<dyn Job>,
+    pub(crate) job: Box<dyn Job<Term>>,
     pub(crate) drain: Duration,
     pub(crate) margin: Duration,
     pub(crate) overrun: Overrun,

@@ -1,4 +1,4 @@
-//! Leader election, membership and fencing on the store that the application already runs.
+//! Leader election, membership, fencing and work placement on the store that the application already runs.
 //!
 //! Any number of processes join a cluster, one of them leads a lease, and its work runs there and
 //! nowhere else:
@@ -27,11 +27,46 @@
 //! # }
 //! ```
 //!
+//! # Work that is spread over all nodes
+//!
+//! A *duty* is a named piece of background work that runs on one node at a time. Every node says
+//! which duties there are and which it can run; the cluster's leader spreads them evenly, and
+//! moves them when nodes come and go:
+//!
+//! ```
+//! use incumbent::{Node, family};
+//!
+//! # async fn project(_: &str, _: incumbent::Fence) -> Result<(), std::io::Error> { Ok(()) }
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let store = incumbent::open("solo:").await?;
+//! # let node = Node::builder().cluster("billing").name("billing-1").join(store).await?;
+//! # let mut notices = node.subscribe();
+//! let serving = node.serve(family("projection").duties(["orders", "invoices"]).run(
+//!     |duty| async move {
+//!         while duty.is_held() {
+//!             project(duty.name(), duty.fence()).await?;
+//!             # duty.stopped().await;
+//!         }
+//!         Ok(()) // told to stop; or done, if it still was this node's
+//!     },
+//! ))?;
+//! serving.add("returns")?; // lists may change while they are served
+//! # while !matches!(notices.next().await, Some(n) if matches!(n.event, incumbent::Event::DutyStarted { .. })) {}
+//! # node.leave().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Family`] says how duties start, end and stop, [`DutyDescription`] where one may run, and
+//! [`Cluster`] what operators can see and ask for.
+//!
 //! # What to use when
 //!
 //! | you want | use |
 //! | --- | --- |
 //! | work that runs while this node leads | [`Node::lead`], [`Node::lead_blocking`] |
+//! | work spread over all nodes | [`Node::serve`], [`family`] |
 //! | a guard instead of a closure | [`Node::campaign`], [`Campaign::elected`] |
 //! | one attempt, and how it went | [`Node::try_lead`] |
 //! | one call, only if this node leads | [`Node::run_if_leader`] |
@@ -40,6 +75,8 @@
 //! | who leads, without taking part | [`Cluster::leader`], [`Cluster::watch`] |
 //! | what happens, in order | [`Node::subscribe`], [`Node::observe`] |
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
+//! | which duty runs where, and why | [`Cluster::duties`], [`Cluster::where_is`], [`Cluster::explain`] |
+//! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
 //! | all of this without async | [`blocking`] |
 //!
 //! # What a lease can promise
@@ -66,6 +103,7 @@ pub mod clock;
 mod cluster;
 mod command;
 mod driver;
+mod duty;
 mod environment;
 mod error;
 mod event;
@@ -80,6 +118,7 @@ mod loss;
 mod member;
 mod node;
 mod open;
+pub mod placement;
 mod registry;
 mod seed;
 mod shared;
@@ -94,10 +133,14 @@ pub use attempt::{Attempt, OtherLeader};
 pub use builder::Builder;
 pub use campaign::Campaign;
 pub use candidacy::{Candidacy, Overrun};
-pub use cluster::{Cluster, Leader, LeaseState, LeaseWatch, Requested};
+pub use cluster::{
+    Cluster, DutyCondition, DutyStanding, Explanation, Leader, LeaseState, LeaseWatch, PlannedMove,
+    Preview, Requested, Wished,
+};
+pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, family};
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
-    OpenError, Unanswered, WorkResult,
+    OpenError, ServeError, Unanswered, WorkResult,
 };
 pub use event::{Event, Notice, State};
 pub use fence::Fence;
@@ -111,10 +154,12 @@ pub use subscription::{Observer, Subscription};
 pub use term::Term;
 
 pub use incumbent_core::names::NameError;
-pub use incumbent_core::records::{Change, ChangeKind, HostIdentity, MemberState, Unreadable};
+pub use incumbent_core::records::{
+    Change, ChangeKind, Drain, HostIdentity, Intent, MemberState, Moved, Unreadable, Wish,
+};
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
-pub use incumbent_core::{LeaseName, MemberId, Moment, Timing};
+pub use incumbent_core::{DutyId, LeaseName, MemberId, Moment, Timing};
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;
 pub use incumbent_memory::MemoryStore;

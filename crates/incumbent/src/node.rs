@@ -13,6 +13,7 @@ use crate::campaign::Campaign;
 use crate::candidacy::Candidacy;
 use crate::cluster::{Cluster, Leader};
 use crate::command::{Command, Commands};
+use crate::duty::Families;
 use crate::error::{CampaignError, JoinError, LeaveError, WorkResult};
 use crate::event::Notice;
 use crate::exchange;
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) workers: Handle,
     pub(crate) timing: Timing,
     pub(crate) drain: Duration,
+    pub(crate) membership: bool,
+    pub(crate) families: Families,
 }
 
 impl Drop for Inner {
@@ -186,7 +189,11 @@ impl Node {
         self.lead_job(&candidacy.into(), Box::new(lead::Thread::new(work)))
     }
 
-    fn lead_job(&self, candidacy: &Candidacy, job: Box<dyn Job>) -> Result<Lead, CampaignError> {
+    fn lead_job(
+        &self,
+        candidacy: &Candidacy,
+        job: Box<dyn Job<Term>>,
+    ) -> Result<Lead, CampaignError> {
         // The runner doesn't keep the node alive: dropping all handles ends the work.
         let campaign = self.stand(candidacy, None)?;
         let start = lead::Start {

@@ -11,7 +11,7 @@ use crate::error::ClusterError;
 use crate::{clock, seed};
 
 /// A record that changes all the time is tried this often.
-const ATTEMPTS: u64 = 20;
+pub(super) const ATTEMPTS: u64 = 20;
 
 /// A request that was left for the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// Lets every node know that there is something new among the intents.
-    async fn announce(&self, writer: &mut Writer) -> Result<(), ClusterError> {
+    pub(super) async fn announce(&self, writer: &mut Writer) -> Result<(), ClusterError> {
         for _ in 0..ATTEMPTS {
             let stored = self.read_key(keys::board()).await?;
             let (mut board, expect) = match &stored {
@@ -125,7 +125,7 @@ impl Cluster {
     }
 
     /// Says whether the write applied.
-    async fn write(&self, put: Put) -> Result<bool, ClusterError> {
+    pub(super) async fn write(&self, put: Put) -> Result<bool, ClusterError> {
         let writes = vec![Write::Put(put)];
         let reply = self.exchange(Lane::Change, Exchange { writes, reads: Vec::new() }).await?;
         Ok(matches!(reply.writes.first(), Some(Outcome::Applied(_))))
@@ -133,28 +133,28 @@ impl Cluster {
 }
 
 /// Stamps the writes of one request.
-struct Writer {
+pub(super) struct Writer {
     writer: u64,
     attempt: u64,
 }
 
 impl Writer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { writer: seed::draw(), attempt: 0 }
     }
 
     /// An id that nobody else has.
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         format!("{:016x}{:016x}", self.writer, seed::draw())
     }
 
-    fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>) -> Put {
+    pub(super) fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>) -> Put {
         self.attempt += 1;
         let stamp = Stamp { writer: self.writer, attempt: self.attempt };
         Put { key, expect, value, stamp, hint: true }
     }
 }
 
-fn expect(stored: &Record) -> Expect {
+pub(super) fn expect(stored: &Record) -> Expect {
     Expect::Version(stored.version.clone())
 }

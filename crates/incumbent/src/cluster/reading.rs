@@ -77,21 +77,21 @@ impl Cluster {
         }
     }
 
-    async fn read_prefix(&self, prefix: Key) -> Result<Vec<Record>, ClusterError> {
+    pub(super) async fn read_prefix(&self, prefix: Key) -> Result<Vec<Record>, ClusterError> {
         let reads = vec![Read::Prefix(prefix)];
         let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
         records(reply.reads.into_iter().next())
     }
 }
 
-fn records(found: Option<Found>) -> Result<Vec<Record>, ClusterError> {
+pub(super) fn records(found: Option<Found>) -> Result<Vec<Record>, ClusterError> {
     match found {
         Some(Found::Records(records)) => Ok(records),
         Some(Found::Absent | Found::Unchanged | Found::Record(_)) | None => Err(nonsense().into()),
     }
 }
 
-fn nonsense() -> StoreError {
+pub(super) fn nonsense() -> StoreError {
     StoreError::rejected("the store's answer doesn't fit the question: check it with the test kit")
 }
 

@@ -54,6 +54,15 @@ impl Driver {
                 self.waiters.await_confirmed((lease.clone(), term), answer);
                 self.core.confirm(now, &lease, term);
             }
+            Command::Serve { staff, duties } => self.serve(now, staff, &duties),
+            Command::Unserve { family } => self.unserve(&family),
+            Command::Status { duty, term, status } => self.duty_status(now, duty, term, status),
+            Command::Progress { duty, term, text } => {
+                if self.grip(&duty.lease(), term).is_some() {
+                    self.core.tell_progress(now, &duty, &text);
+                }
+            }
+            Command::Load(load) => self.core.tell_load(now, load),
             Command::Subscribe(subscriber) => {
                 let notice = Notice { at_ms: clock::wall_ms(), event: self.state() };
                 if subscriber.send(notice).is_ok() {
@@ -79,6 +88,7 @@ impl Driver {
         if let Some(grip) = self.grips.get(lease).filter(|grip| grip.term == term).cloned() {
             self.grips.remove(lease);
             self.lost(&grip, Loss::WorkEnded, false);
+            self.duty_stopped(&grip);
         }
         self.core.stopped(now, lease, term);
     }
@@ -88,7 +98,8 @@ impl Driver {
             self.held.values().map(|held| (held.grip.lease.clone(), held.grip.term)).collect();
         leads.sort();
         let members = self.shared.members.load().as_ref().clone();
-        Event::State(State { member: self.core.member().cloned(), leads, members })
+        let duties = self.duties.heard_of();
+        Event::State(State { member: self.core.member().cloned(), leads, duties, members })
     }
 
     /// The first incarnation meets a store that will never have it.

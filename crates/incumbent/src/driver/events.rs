@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use incumbent_core::records::View;
-use incumbent_core::{Event as CoreEvent, LeaseName, MemberId, Moment};
+use incumbent_core::{DutyId, Event as CoreEvent, LeaseName, MemberId, Moment};
 
 use super::Driver;
 use crate::clock;
@@ -51,7 +51,9 @@ impl Driver {
                 }
             }
             CoreEvent::Freed { lease, term } => {
-                if lease != LeaseName::leader() {
+                if lease.is_duty() {
+                    tracing::debug!(node = self.name(), %lease, term, action = "freed", "freed");
+                } else if lease != LeaseName::leader() {
                     tracing::info!(node = self.name(), %lease, term, action = "freed", "freed");
                     self.waiters.freed(&(lease.clone(), term));
                     self.tell(Event::Freed { lease, term });
@@ -100,6 +102,10 @@ impl Driver {
             tracing::info!(node = self.name(), term, action = "elected", "leads the cluster");
             return;
         }
+        if let Some(duty) = DutyId::of(&lease) {
+            self.assigned(duty, lease, term, member);
+            return;
+        }
         let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
         let (Some((_, trust)), Some(contest)) = (trust, self.contests.get(&lease)) else {
             // Nobody wants it any more, so nothing runs under it.
@@ -123,6 +129,10 @@ impl Driver {
             return;
         }
         let (lease, term) = (grip.lease.clone(), grip.term);
+        if lease.is_duty() {
+            tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty shall stop");
+            return;
+        }
         tracing::info!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
         self.held.remove(lease.as_str());
         self.held_changed = true;
@@ -181,11 +191,11 @@ impl Driver {
         self.subscribers.retain(|subscriber| subscriber.send(notice.clone()).is_ok());
     }
 
-    fn grip(&self, lease: &LeaseName, term: u64) -> Option<Arc<Grip>> {
+    pub(super) fn grip(&self, lease: &LeaseName, term: u64) -> Option<Arc<Grip>> {
         self.grips.get(lease).filter(|grip| grip.term == term).cloned()
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.config.profile.node
     }
 }

@@ -48,6 +48,10 @@ struct Flight {
 }
 
 impl Lanes {
+    pub(crate) fn store(&self) -> OpenStore {
+        self.store.clone()
+    }
+
     pub(crate) fn new(store: OpenStore, cluster: Arc<str>) -> Self {
         let limit = store.capabilities().max_operations;
         Self {

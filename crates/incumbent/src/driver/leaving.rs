@@ -33,7 +33,8 @@ impl Driver {
         let now = clock::now();
         if self.leaving.is_none() {
             let drains = self.contests.values().map(|contest| contest.drain);
-            let drain = drains.max().unwrap_or(Duration::ZERO).max(self.drain);
+            let drain =
+                drains.max().unwrap_or(Duration::ZERO).max(self.drain).max(self.duty_drain());
             // The margin is for work that is aborted at the end of its drain.
             let work_until = now + drain + self.config.timing.margin;
             self.leaving = Some(Leaving {
@@ -89,7 +90,9 @@ impl Driver {
         let grips: Vec<_> = self.grips.drain().map(|(_, grip)| grip).collect();
         for grip in grips {
             grip.abort();
-            if grip.end(Loss::Leaving, true) {
+            let news = grip.end(Loss::Leaving, true);
+            self.duty_stopped(&grip);
+            if news && !grip.lease.is_duty() {
                 let (lease, term) = (grip.lease.clone(), grip.term);
                 self.tell(Event::Lost { lease, term, why: Loss::Leaving });
             }

@@ -12,9 +12,23 @@ use tokio::task::{AbortHandle, JoinError};
 use crate::error::WorkResult;
 use crate::term::Term;
 
-/// Something that can be started once for each term.
-pub(crate) trait Job: Send + Sync {
-    fn start(&self, term: Term) -> Running;
+/// Something that can be started once for each term, or more often.
+pub(crate) trait Job<H>: Send + Sync {
+    fn start(&self, handle: H) -> Running;
+}
+
+/// What work is given, by which it can be asked whether it still may run.
+pub(crate) trait Handed: Clone + Send + 'static {
+    fn term(&self) -> &Term;
+
+    /// Work has begun under it.
+    fn began(&self) {}
+}
+
+impl Handed for Term {
+    fn term(&self) -> &Term {
+        self
+    }
 }
 
 /// Work that was started.
@@ -56,18 +70,21 @@ impl<F: Send + Sync + 'static> Task<F> {
     }
 }
 
-impl<F, Fut> Job for Task<F>
+impl<H, F, Fut> Job<H> for Task<F>
 where
-    F: Fn(Term) -> Fut + Send + Sync + 'static,
+    H: Handed,
+    F: Fn(H) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = WorkResult> + Send + 'static,
 {
-    fn start(&self, term: Term) -> Running {
+    fn start(&self, handle: H) -> Running {
         let work = self.work.clone();
         let task = self.workers.spawn(async move {
             let Some(work) = work else { return End::Aborted };
-            let result = work(term.clone()).await;
+            let future = work(handle.clone());
+            handle.began();
+            let result = future.await;
             drop(work);
-            outcome(result, &term)
+            outcome(result, handle.term())
         });
         let abort = Some(task.abort_handle());
         let ended = Box::pin(async move { task.await.unwrap_or_else(interrupted) });
@@ -83,7 +100,7 @@ impl<F: Send + Sync + 'static> Drop for Task<F> {
     }
 }
 
-/// Work that blocks, on a thread of its own for each term. It can't be aborted.
+/// Work that blocks, on a thread of its own each time. It can't be aborted.
 pub(crate) struct Thread<F> {
     work: Arc<F>,
 }
@@ -94,19 +111,21 @@ impl<F> Thread<F> {
     }
 }
 
-impl<F> Job for Thread<F>
+impl<H, F> Job<H> for Thread<F>
 where
-    F: Fn(Term) -> WorkResult + Send + Sync + 'static,
+    H: Handed,
+    F: Fn(H) -> WorkResult + Send + Sync + 'static,
 {
-    fn start(&self, term: Term) -> Running {
+    fn start(&self, handle: H) -> Running {
         let work = Arc::clone(&self.work);
         let (ended, end) = oneshot::channel();
-        let name = format!("incumbent: {}", term.lease());
+        let name = format!("incumbent: {}", handle.term().lease());
         let started = std::thread::Builder::new().name(name).spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| work(term.clone())));
+            handle.began();
+            let result = catch_unwind(AssertUnwindSafe(|| work(handle.clone())));
             drop(work);
             let end = match result {
-                Ok(result) => outcome(result, &term),
+                Ok(result) => outcome(result, handle.term()),
                 Err(panic) => End::Failed(panic_text(&*panic)),
             };
             let _ = ended.send(end);

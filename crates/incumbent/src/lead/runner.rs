@@ -16,6 +16,7 @@ use crate::candidacy::Overrun;
 use crate::grip::Grip;
 use crate::leadership::{Leadership, freed};
 use crate::loss::{Loss, Lost};
+use crate::term::Term;
 use crate::{clock, seed, thread};
 
 /// The first pause after a failure, and the longest.
@@ -26,7 +27,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// are blocked. The work itself runs elsewhere.
 pub(super) struct Runner {
     pub(super) campaign: Campaign,
-    pub(super) job: Box<dyn Job>,
+    pub(super) job: Box<dyn Job<Term>>,
     pub(super) drain: Duration,
     pub(super) margin: Duration,
     pub(super) overrun: Overrun,

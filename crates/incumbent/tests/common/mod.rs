@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::expect_used, reason = "this is test code, although no test")]
 
+pub mod ledger;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,6 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A node with a ttl of a second.
 pub fn builder(name: &str) -> Builder {
     Node::builder().for_tests().cluster("test").name(name)
+}
+
+/// A node whose ttl is so long that no pause of a busy machine ends its trust.
+pub fn steady(name: &str) -> Builder {
+    let (ttl, quiet) = (Duration::from_secs(12), Duration::from_millis(100));
+    let builder = Node::builder().cluster("test").name(name).ttl(ttl).rebalance_after(quiet);
+    builder.drain(Duration::from_secs(1))
 }
 
 pub async fn join(store: &OpenStore, name: &str) -> Node {

@@ -1,0 +1,183 @@
+//! How duties stand, as anybody can see it from outside.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use incumbent_core::records::Wish;
+use incumbent_core::{DutyId, MemberId};
+
+use super::picture::Picture;
+use super::{Cluster, Leader};
+use crate::error::ClusterError;
+
+/// How one duty stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DutyStanding {
+    /// Which duty.
+    pub id: DutyId,
+    /// Where in its life it is.
+    pub condition: DutyCondition,
+    /// The node that has it, or is to have it.
+    pub node: Option<String>,
+    /// The member behind that node.
+    pub member: Option<MemberId>,
+    /// Where that node can be reached.
+    pub address: Option<String>,
+    /// The term under which it runs, or ran last; 0 if it never did.
+    pub term: u64,
+    /// What the duty said last about itself.
+    pub progress: Option<String>,
+}
+
+/// Where in its life a duty is. It is derived from records and stored nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DutyCondition {
+    /// A node shall run it, and has not reported that it does.
+    Assigning,
+    /// It runs, as of its node's last report.
+    Active,
+    /// It shall not run where it is, and has not stopped yet.
+    Revoking,
+    /// It runs nowhere, for this reason.
+    Unassigned(String),
+    /// It runs nowhere, because an operator wants it so.
+    Paused,
+    /// It ended by an error, and is started again after a while.
+    Failing {
+        /// The last error.
+        error: String,
+        /// How often in a row.
+        times: u32,
+        /// Whether another node shall try.
+        gave_up: bool,
+    },
+    /// It ended by itself, and its node starts it no more.
+    Done,
+}
+
+impl Cluster {
+    /// All duties that live nodes list, and those that have not stopped yet although no node
+    /// lists them any more.
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn duties(&self) -> Result<Vec<DutyStanding>, ClusterError> {
+        let this = self.clone();
+        let picture = self.run(async move { this.read_picture().await }).await?;
+        Ok(picture.standings())
+    }
+
+    /// How one duty (`family/name`) stands; nothing if nobody knows it.
+    ///
+    /// # Errors
+    /// If the name won't do, the store can't be reached or a record can't be read.
+    pub async fn duty(&self, duty: &str) -> Result<Option<DutyStanding>, ClusterError> {
+        let (this, duty) = (self.clone(), DutyId::parse(duty)?);
+        let picture = self.run(async move { this.read_picture().await }).await?;
+        let known = picture.duties.contains_key(&duty) || picture.holder(&duty).is_some();
+        Ok(known.then(|| picture.standing(&duty)))
+    }
+
+    /// Which node has a duty (`family/name`) now, and where it can be reached: a cheap question,
+    /// which reads the duty's lease and its holder and nothing else.
+    ///
+    /// # Errors
+    /// As [`Self::duty`].
+    pub async fn where_is(&self, duty: &str) -> Result<Option<Leader>, ClusterError> {
+        let (this, lease) = (self.clone(), DutyId::parse(duty)?.lease());
+        Ok(self.run(async move { this.read_lease(&lease).await }).await?.leader)
+    }
+}
+
+impl Picture {
+    pub(super) fn standings(&self) -> Vec<DutyStanding> {
+        let held = self.leases.keys().filter(|duty| self.holder(duty).is_some());
+        let all: BTreeSet<&DutyId> = self.duties.keys().chain(held).collect();
+        all.into_iter().map(|duty| self.standing(duty)).collect()
+    }
+
+    pub(super) fn standing(&self, duty: &DutyId) -> DutyStanding {
+        let holder = self.holder(duty).map(|(member, _)| member);
+        let member = holder.or_else(|| self.wanted_on(duty));
+        let profile = member.and_then(|member| self.members.get(member));
+        let report = member.and_then(|member| self.reports.get(member));
+        DutyStanding {
+            id: duty.clone(),
+            condition: self.condition(duty),
+            node: profile.map(|profile| profile.node.clone()),
+            member: member.cloned(),
+            address: profile.and_then(|profile| profile.address.clone()),
+            term: self.leases.get(duty).map_or(0, |lease| lease.term),
+            progress: report.and_then(|report| report.progress.get(duty).cloned()),
+        }
+    }
+
+    fn condition(&self, duty: &DutyId) -> DutyCondition {
+        let holder = self.holder(duty).map(|(member, _)| member);
+        match (self.wanted_on(duty), holder) {
+            (Some(wanted), Some(holder)) if wanted == holder => self.getting_on(duty, holder),
+            (Some(_), _) => DutyCondition::Assigning,
+            (None, Some(_)) => DutyCondition::Revoking,
+            (None, None) if self.is_paused(duty) => DutyCondition::Paused,
+            (None, None) => DutyCondition::Unassigned(self.why_nowhere(duty)),
+        }
+    }
+
+    /// How a duty gets on where it is wanted and its lease is held.
+    fn getting_on(&self, duty: &DutyId, member: &MemberId) -> DutyCondition {
+        let Some(report) = self.reports.get(member) else { return DutyCondition::Assigning };
+        if let Some(failing) = report.failing.get(duty) {
+            let (error, times, gave_up) = (failing.error.clone(), failing.times, failing.gave_up);
+            return DutyCondition::Failing { error, times, gave_up };
+        }
+        if report.done.contains(duty) {
+            DutyCondition::Done
+        } else if report.waiting.contains(duty) || report.starting.contains(duty) {
+            DutyCondition::Assigning
+        } else {
+            DutyCondition::Active
+        }
+    }
+
+    fn is_paused(&self, duty: &DutyId) -> bool {
+        let paused = |wish: &Wish| matches!(wish, Wish::Pause { duty: it } if it == duty.as_str());
+        self.wishes.iter().any(paused)
+    }
+
+    fn why_nowhere(&self, duty: &DutyId) -> String {
+        let said = self.moves.as_ref().and_then(|moves| moves.unplaced.get(duty));
+        match said {
+            _ if self.leader.is_none() => "no node leads the cluster".to_owned(),
+            Some(said) => said.clone(),
+            None => "the leader has not placed it yet".to_owned(),
+        }
+    }
+}
+
+impl DutyCondition {
+    /// The word that people use.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Assigning => "assigning",
+            Self::Active => "active",
+            Self::Revoking => "revoking",
+            Self::Unassigned(_) => "unassigned",
+            Self::Paused => "paused",
+            Self::Failing { .. } => "failing",
+            Self::Done => "done",
+        }
+    }
+}
+
+impl fmt::Display for DutyCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unassigned(reason) => write!(f, "unassigned: {reason}"),
+            Self::Failing { error, times, .. } => write!(f, "failing ({times} in a row): {error}"),
+            Self::Assigning | Self::Active | Self::Revoking | Self::Paused | Self::Done => {
+                f.write_str(self.as_str())
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What the leader would do, and why: asked of the same planner, and nothing is changed.
+
+use std::fmt;
+
+use incumbent_core::DutyId;
+use incumbent_core::records::{Moved, Wish};
+use incumbent_core::survey::{Question, Survey};
+use incumbent_planner::{Plan, Policy, Rebalance, plan};
+
+use super::picture::Picture;
+use super::{Cluster, DutyStanding};
+use crate::error::ClusterError;
+use crate::placement::Strategy;
+
+/// What a plan would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// The duties that would move.
+    pub moves: Vec<PlannedMove>,
+    /// The duties that would run nowhere, and why.
+    pub unplaced: Vec<(DutyId, String)>,
+}
+
+/// A move that a plan would make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedMove {
+    /// Which duty.
+    pub duty: DutyId,
+    /// The node that has it.
+    pub from: Option<String>,
+    /// The node that would get it.
+    pub to: Option<String>,
+    /// Why.
+    pub why: String,
+}
+
+/// Why a duty runs where it runs, or why it doesn't. Displayed, it is a text for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// How the duty stands.
+    pub duty: DutyStanding,
+    /// What explains it, one thing a line.
+    pub lines: Vec<String>,
+}
+
+impl Cluster {
+    /// What the leader would move if it planned now and were free to rebalance without limits.
+    /// Nothing is changed. It is asked as if all nodes placed evenly; see [`Self::plan_with`].
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn plan(&self) -> Result<Preview, ClusterError> {
+        self.plan_with(Strategy::Even).await
+    }
+
+    /// As [`Self::plan`] for another strategy. Which one the leader has is known to it alone.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn plan_with(&self, strategy: Strategy) -> Result<Preview, ClusterError> {
+        let this = self.clone();
+        let picture = self.run(async move { this.read_picture().await }).await?;
+        let (survey, question, plan) = planned(&picture, strategy);
+        let duty = |at: usize| question.duties.get(at).cloned();
+        let moves = plan.moves.iter().filter_map(|step| {
+            let node = |at| node_name(&survey, &question, at);
+            let (from, to) = (node(step.from), node(step.to));
+            Some(PlannedMove { duty: duty(step.duty)?, from, to, why: step.why.to_string() })
+        });
+        let unplaced = plan.unplaced.iter();
+        let unplaced = unplaced.filter_map(|it| Some((duty(it.duty)?, it.reason.to_string())));
+        Ok(Preview { moves: moves.collect(), unplaced: unplaced.collect() })
+    }
+
+    /// Why a duty (`family/name`) runs where it runs, or why it doesn't; nothing if nobody knows
+    /// it.
+    ///
+    /// # Errors
+    /// If the name won't do, the store can't be reached or a record can't be read.
+    pub async fn explain(&self, duty: &str) -> Result<Option<Explanation>, ClusterError> {
+        let (this, duty) = (self.clone(), DutyId::parse(duty)?);
+        let picture = self.run(async move { this.read_picture().await }).await?;
+        if !picture.duties.contains_key(&duty) && picture.holder(&duty).is_none() {
+            return Ok(None);
+        }
+        let mut lines = vec![picture.standing_line(&duty)];
+        lines.extend(picture.wish_lines(&duty));
+        lines.extend(picture.avoided_line(&duty));
+        lines.extend(plan_line(&picture, &duty));
+        Ok(Some(Explanation { duty: picture.standing(&duty), lines }))
+    }
+
+    /// The last moves of duties, oldest first. Some hundred are kept.
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn moves(&self) -> Result<Vec<Moved>, ClusterError> {
+        let this = self.clone();
+        let picture = self.run(async move { this.read_picture().await }).await?;
+        Ok(picture.moves.map(|moves| moves.moves).unwrap_or_default())
+    }
+}
+
+impl Picture {
+    fn standing_line(&self, duty: &DutyId) -> String {
+        let standing = self.standing(duty);
+        match &standing.node {
+            Some(node) => format!("{duty} is {} on {node}", standing.condition),
+            None => format!("{duty} is {}", standing.condition),
+        }
+    }
+
+    fn wish_lines(&self, duty: &DutyId) -> Vec<String> {
+        let about = |wish: &Wish| match wish {
+            Wish::Pin { duty: it, node, required } if it == duty.as_str() => {
+                let how = if *required { "nowhere else" } else { "if it fits there" };
+                Some(format!("an operator wants it on {node}, {how}"))
+            }
+            Wish::Pause { duty: it } if it == duty.as_str() => {
+                Some("an operator has paused it".to_owned())
+            }
+            Wish::Move { duty: it, node } if it == duty.as_str() => {
+                Some(format!("an operator has asked for it to move to {node}"))
+            }
+            Wish::Cordon { node } => Some(format!("{node} is cordoned: it gets no more duties")),
+            Wish::Drain { node } => Some(format!("{node} is being drained")),
+            Wish::Freeze => Some("nothing moves for the sake of evenness: frozen".to_owned()),
+            Wish::Resign { .. } | Wish::Pin { .. } | Wish::Pause { .. } | Wish::Move { .. } => None,
+        };
+        self.wishes.iter().filter_map(about).collect()
+    }
+
+    fn avoided_line(&self, duty: &DutyId) -> Option<String> {
+        let avoided = self.moves.as_ref()?.avoided.get(duty)?;
+        let names = avoided.iter().filter_map(|member| self.members.get(member));
+        let names: Vec<&str> = names.map(|profile| profile.node.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!("it failed or never started on {}: avoided for a while", names.join(", "))
+        })
+    }
+}
+
+/// What the planner would do with the duty.
+fn plan_line(picture: &Picture, duty: &DutyId) -> Option<String> {
+    let (survey, question, plan) = planned(picture, Strategy::Even);
+    let at = question.duties.iter().position(|known| known == duty)?;
+    if let Some(unplaced) = plan.unplaced.iter().find(|unplaced| unplaced.duty == at) {
+        return Some(format!("a plan made now places it nowhere: {}", unplaced.reason));
+    }
+    let node = node_name(&survey, &question, *plan.target.get(at)?)?;
+    Some(match plan.moves.iter().find(|step| step.duty == at) {
+        Some(step) => format!("a plan made now moves it to {node}: {}", step.why),
+        None => format!("a plan made now leaves it on {node}"),
+    })
+}
+
+fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {
+    let policy = Policy { strategy, rebalance: Rebalance::UNLIMITED, ..Policy::default() };
+    let survey = picture.survey(policy);
+    let question = survey.question();
+    let plan = plan(&question.situation);
+    (survey, question, plan)
+}
+
+fn node_name(survey: &Survey, question: &Question, at: Option<usize>) -> Option<String> {
+    let member = question.members.get(at?)?;
+    survey.members.get(member).map(|profile| profile.node.clone())
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.join("\n"))
+    }
+}

@@ -1,0 +1,256 @@
+//! What an operator asks for about duties and nodes. It stands until it is taken back, whoever
+//! leads the cluster.
+
+use incumbent_core::DutyId;
+use incumbent_core::keys;
+use incumbent_core::names;
+use incumbent_core::records::{Content, Extra, FORMAT, Intent, IntentState, Wish};
+use incumbent_core::store::{Expect, Record};
+
+use super::Cluster;
+use super::intents::{ATTEMPTS, Writer, expect};
+use crate::clock;
+use crate::error::ClusterError;
+
+/// What became of something that an operator asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wished {
+    /// The intents that are in force for it now, or that were taken back. None means that there
+    /// was nothing to take back.
+    pub intents: Vec<String>,
+    /// The duties and nodes that were named and that nobody knows at the moment. That is
+    /// harmless: what is asked of them holds when they appear.
+    pub unknown: Vec<String>,
+}
+
+impl Cluster {
+    /// Wants a duty (`family/name`) on the node of this name: there if it can run it, or, if
+    /// `required`, there or nowhere. Replaces a former pin of the duty.
+    ///
+    /// # Errors
+    /// If a name won't do, or the store can't be reached.
+    pub async fn pin(
+        &self,
+        duty: &str,
+        node: &str,
+        required: bool,
+    ) -> Result<Wished, ClusterError> {
+        let (duty, node) = (duty_name(duty)?, node_name(node)?);
+        self.wish(Wish::Pin { duty, node, required }).await
+    }
+
+    /// Takes the pin of a duty back.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn unpin(&self, duty: &str) -> Result<Wished, ClusterError> {
+        let duty = duty_name(duty)?;
+        self.unwish(Wish::Pin { duty, node: String::new(), required: false }).await
+    }
+
+    /// Stops a duty wherever it runs, until [`Self::resume`].
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn pause(&self, duty: &str) -> Result<Wished, ClusterError> {
+        self.wish(Wish::Pause { duty: duty_name(duty)? }).await
+    }
+
+    /// Lets a paused duty run again.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn resume(&self, duty: &str) -> Result<Wished, ClusterError> {
+        self.unwish(Wish::Pause { duty: duty_name(duty)? }).await
+    }
+
+    /// Moves a duty to the node of this name, once. It may move on later: [`Self::pin`] keeps it.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn move_duty(&self, duty: &str, node: &str) -> Result<Wished, ClusterError> {
+        let (duty, node) = (duty_name(duty)?, node_name(node)?);
+        self.wish(Wish::Move { duty, node }).await
+    }
+
+    /// Gives the nodes of this name no more duties. What they run stays.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn cordon(&self, node: &str) -> Result<Wished, ClusterError> {
+        self.wish(Wish::Cordon { node: node_name(node)? }).await
+    }
+
+    /// Takes [`Self::cordon`] back.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn uncordon(&self, node: &str) -> Result<Wished, ClusterError> {
+        self.unwish(Wish::Cordon { node: node_name(node)? }).await
+    }
+
+    /// Moves all duties away from the nodes of this name, as far as they fit elsewhere, and gives
+    /// them no more.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn drain(&self, node: &str) -> Result<Wished, ClusterError> {
+        self.wish(Wish::Drain { node: node_name(node)? }).await
+    }
+
+    /// Takes [`Self::drain`] back.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn undrain(&self, node: &str) -> Result<Wished, ClusterError> {
+        self.unwish(Wish::Drain { node: node_name(node)? }).await
+    }
+
+    /// Lets nothing move for the sake of evenness. What runs nowhere is still placed.
+    ///
+    /// # Errors
+    /// If the store can't be reached.
+    pub async fn freeze(&self) -> Result<Wished, ClusterError> {
+        self.wish(Wish::Freeze).await
+    }
+
+    /// Takes [`Self::freeze`] back.
+    ///
+    /// # Errors
+    /// As [`Self::freeze`].
+    pub async fn thaw(&self) -> Result<Wished, ClusterError> {
+        self.unwish(Wish::Freeze).await
+    }
+
+    /// What operators ask for at the moment, oldest first.
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn intents(&self) -> Result<Vec<Intent>, ClusterError> {
+        let this = self.clone();
+        let open = self.run(async move { this.open_intents().await }).await?;
+        let mut open: Vec<Intent> = open.into_iter().map(|(intent, _)| intent).collect();
+        open.sort_by(|one, other| (one.at_ms, &one.id).cmp(&(other.at_ms, &other.id)));
+        Ok(open)
+    }
+
+    async fn wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+        let this = self.clone();
+        self.run(async move { this.open_wish(wish).await }).await
+    }
+
+    async fn unwish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+        let this = self.clone();
+        self.run(async move {
+            let unknown = this.unknown(&wish).await?;
+            let about = |intent: &Intent| same_subject(&intent.wish, &wish);
+            let mut writer = Writer::new();
+            let intents = this.take_back(&mut writer, about).await?;
+            if !intents.is_empty() {
+                this.announce(&mut writer).await?;
+            }
+            Ok(Wished { intents, unknown })
+        })
+        .await
+    }
+
+    async fn open_wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+        let unknown = self.unknown(&wish).await?;
+        let open = self.open_intents().await?;
+        if let Some((there, _)) = open.iter().find(|(intent, _)| intent.wish == wish) {
+            return Ok(Wished { intents: vec![there.id.clone()], unknown });
+        }
+        let mut writer = Writer::new();
+        let id = writer.id();
+        let intent = Intent {
+            format: FORMAT,
+            id: id.clone(),
+            wish: wish.clone(),
+            state: IntentState::Open,
+            by: crate::host::name(),
+            at_ms: clock::wall_ms(),
+            extra: Extra::new(),
+        };
+        let put = writer.put(keys::intent(&id), Expect::Absent, intent.bytes());
+        self.write(put).await?;
+        // The new one first, so that there is no moment without any.
+        let former = |intent: &Intent| intent.id != id && same_subject(&intent.wish, &wish);
+        self.take_back(&mut writer, former).await?;
+        self.announce(&mut writer).await?;
+        Ok(Wished { intents: vec![id], unknown })
+    }
+
+    /// Marks intents as done; says which.
+    async fn take_back(
+        &self,
+        writer: &mut Writer,
+        which: impl Fn(&Intent) -> bool,
+    ) -> Result<Vec<String>, ClusterError> {
+        let mut ids = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let open = self.open_intents().await?;
+            let mut refused = false;
+            for (mut intent, stored) in open.into_iter().filter(|(intent, _)| which(intent)) {
+                intent.state = IntentState::Done;
+                let id = intent.id.clone();
+                let put = writer.put(stored.key.clone(), expect(&stored), intent.bytes());
+                if self.write(put).await? {
+                    ids.push(id);
+                } else {
+                    refused = true;
+                }
+            }
+            if !refused {
+                return Ok(ids);
+            }
+        }
+        Err(ClusterError::Contended { key: keys::intents().as_str().to_owned() })
+    }
+
+    pub(super) async fn open_intents(&self) -> Result<Vec<(Intent, Record)>, ClusterError> {
+        let mut open = Vec::new();
+        for stored in self.read_prefix(keys::intents()).await? {
+            let intent = Intent::read(&stored)?;
+            if intent.state == IntentState::Open {
+                open.push((intent, stored));
+            }
+        }
+        Ok(open)
+    }
+
+    /// What a wish names that nobody knows.
+    async fn unknown(&self, wish: &Wish) -> Result<Vec<String>, ClusterError> {
+        let (duty, node) = match wish {
+            Wish::Resign { .. } | Wish::Freeze => return Ok(Vec::new()),
+            Wish::Pin { duty, node, .. } | Wish::Move { duty, node } => (Some(duty), Some(node)),
+            Wish::Pause { duty } => (Some(duty), None),
+            Wish::Cordon { node } | Wish::Drain { node } => (None, Some(node)),
+        };
+        let picture = self.read_picture().await?;
+        let duty = duty.filter(|duty| !picture.knows_duty(duty));
+        let node = node.filter(|node| !node.is_empty() && !picture.knows_node(node));
+        Ok(duty.into_iter().chain(node).cloned().collect())
+    }
+}
+
+/// Whether one wish replaces, or takes back, the other.
+fn same_subject(one: &Wish, other: &Wish) -> bool {
+    match (one, other) {
+        (Wish::Pin { duty: one, .. }, Wish::Pin { duty: other, .. })
+        | (Wish::Pause { duty: one }, Wish::Pause { duty: other })
+        | (Wish::Move { duty: one, .. }, Wish::Move { duty: other, .. })
+        | (Wish::Cordon { node: one }, Wish::Cordon { node: other })
+        | (Wish::Drain { node: one }, Wish::Drain { node: other }) => one == other,
+        (Wish::Freeze, Wish::Freeze) => true,
+        _ => false,
+    }
+}
+
+fn duty_name(duty: &str) -> Result<String, ClusterError> {
+    Ok(DutyId::parse(duty)?.as_str().to_owned())
+}
+
+fn node_name(node: &str) -> Result<String, ClusterError> {
+    names::check("node", node)?;
+    Ok(node.to_owned())
+}

@@ -1,0 +1,112 @@
+//! Duties, as the driver sees them: terms that go to a family instead of a campaign.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::records::DutySpec;
+use incumbent_core::{DutyId, DutyStatus, LeaseName, MemberId, Moment};
+
+use super::Driver;
+use crate::cluster::Cluster;
+use crate::duty::{Counted, Runner, Staff};
+use crate::event::Event;
+use crate::grip::Grip;
+use crate::hold::Hold;
+use crate::loss::Loss;
+use crate::term::Term;
+use crate::{clock, thread};
+
+#[derive(Default)]
+pub(super) struct Duties {
+    families: HashMap<String, Arc<Staff>>,
+    /// Elected here, and to be started once that is published.
+    elected: Vec<(Arc<Staff>, DutyId, Arc<Hold>)>,
+    /// Those that subscribers were told of, with their terms.
+    heard_of: BTreeMap<DutyId, u64>,
+}
+
+impl Duties {
+    pub(super) fn heard_of(&self) -> Vec<(DutyId, u64)> {
+        self.heard_of.iter().map(|(duty, term)| (duty.clone(), *term)).collect()
+    }
+}
+
+impl Driver {
+    pub(super) fn serve(&mut self, now: Moment, staff: Arc<Staff>, duties: &[DutySpec]) {
+        self.core.serve(now, &staff.family, staff.profile.clone(), duties);
+        self.duties.families.insert(staff.family.clone(), staff);
+    }
+
+    pub(super) fn unserve(&mut self, family: &str) {
+        self.core.unserve(family);
+        self.duties.families.remove(family);
+    }
+
+    /// This node has the lease of a duty.
+    pub(super) fn assigned(&mut self, duty: DutyId, lease: LeaseName, term: u64, member: MemberId) {
+        let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
+        let (Some((_, trust)), Some(staff)) = (trust, self.duties.families.get(duty.family()))
+        else {
+            // Nobody here runs it. The leader will notice; until then others may have it.
+            let now = clock::now();
+            self.core.stopped(now, &lease, term);
+            self.core.abstain(&lease, now + self.config.timing.ttl);
+            return;
+        };
+        tracing::debug!(node = self.name(), %duty, term, action = "elected", "a duty is to start");
+        let grip = Arc::new(Grip::new(lease.clone(), term, member, Arc::clone(trust)));
+        let hold = Arc::new(Hold::new(Arc::clone(&grip), self.commands.clone()));
+        self.duties.elected.push((Arc::clone(staff), duty, hold));
+        self.grips.insert(lease, grip);
+    }
+
+    /// Starts what was elected and not lost since.
+    pub(super) fn start_duties(&mut self) {
+        for (staff, duty, hold) in std::mem::take(&mut self.duties.elected) {
+            if hold.grip.lost().is_some() {
+                continue;
+            }
+            let cluster = Cluster { store: self.lanes.store(), name: Arc::clone(&self.cluster) };
+            let commands = self.commands.clone();
+            let term = Term { grip: Arc::clone(&hold.grip), commands, cluster };
+            let _running = Counted::new(Arc::clone(&staff));
+            let margin = self.config.timing.margin;
+            let runner = Runner { staff, duty, term, hold, margin, _running };
+            if let Err(error) = thread::spawn(runner.run()) {
+                tracing::error!(node = self.name(), %error, action = "start", "a duty can't be started");
+            }
+        }
+    }
+
+    pub(super) fn duty_status(&mut self, now: Moment, duty: DutyId, term: u64, status: DutyStatus) {
+        if self.grip(&duty.lease(), term).is_none() {
+            return;
+        }
+        self.core.tell_status(now, &duty, term, status.clone());
+        self.duties.heard_of.insert(duty.clone(), term);
+        self.tell(match status {
+            DutyStatus::Active => Event::DutyStarted { duty, term },
+            DutyStatus::Done => Event::DutyDone { duty, term },
+            DutyStatus::Failing { times, error, gave_up } => {
+                Event::DutyFailed { duty, term, error, times, gave_up }
+            }
+        });
+    }
+
+    /// Nothing runs under the term any more. Does nothing about the leases of other work.
+    pub(super) fn duty_stopped(&mut self, grip: &Grip) {
+        let Some(duty) = DutyId::of(&grip.lease) else { return };
+        if self.duties.heard_of.remove(&duty).is_some() {
+            let why = grip.lost().map_or(Loss::WorkEnded, |lost| lost.why);
+            self.tell(Event::DutyStopped { duty, term: grip.term, why });
+        }
+    }
+
+    /// The longest that a duty which is here may take to stop.
+    pub(super) fn duty_drain(&self) -> Duration {
+        let duties = self.grips.keys().filter_map(DutyId::of);
+        let drain = |duty: DutyId| self.duties.families.get(duty.family()).map(|it| it.drain);
+        duties.filter_map(drain).max().unwrap_or(Duration::ZERO)
+    }
+}

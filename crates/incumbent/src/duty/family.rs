@@ -1,0 +1,278 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::records::{Drain, DutySpec, FamilyProfile};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::staff::Restart;
+use super::{Duty, DutyDescription, Staff};
+use crate::candidacy::Overrun;
+use crate::error::{BoxError, WorkResult};
+use crate::lead::{Job, Task, Thread};
+
+/// A kind of duties, by its name, which may have no slash. See [`Family`].
+#[must_use]
+pub fn family(name: impl Into<String>) -> Family {
+    Family::new(name.into())
+}
+
+/// Describes a kind of duties: which there are, and how this node runs one. Ends with
+/// [`Self::run`] or [`Self::run_blocking`], and goes to [`Node::serve`](crate::Node::serve).
+///
+/// # How a duty ends
+///
+/// | what happens | what follows |
+/// | --- | --- |
+/// | it says `Ok` | it is done, and stays so while this node has it; or see [`Self::on_done`] |
+/// | it fails or panics | it is started again after a pause that grows from a second to a minute ([`Self::restart_pause`]) |
+/// | it fails three times in a row ([`Self::give_up_after`]) | the leader moves it to another node that can run it; if there is none, it is tried here on |
+/// | it is told to stop | it has the [drain time-out](Self::drain_timeout) to end, then it is aborted; its lease is freed when it has ended |
+/// | it was told to stop before it was ready | it is aborted at once |
+/// | trust is over | it is aborted at its next `await` |
+#[derive(Clone)]
+pub struct Family {
+    name: String,
+    list: List,
+    profile: FamilyProfile,
+    waits_for_ready: bool,
+    overrun: Overrun,
+    restart: Restart,
+    refresh: Duration,
+}
+
+/// A family and its work, for [`Node::serve`](crate::Node::serve).
+#[must_use = "nothing runs before `Node::serve` has it"]
+pub struct FamilyWork {
+    pub(super) family: Family,
+    job: MakeJob,
+}
+
+/// What follows when a duty says `Ok`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnDone {
+    /// It is done: it stays down for as long as this node has it. A node that gets it later, also
+    /// this one after a restart, starts it anew.
+    #[default]
+    StayDown,
+    /// It is started again after this pause.
+    RestartAfter(Duration),
+}
+
+type MakeJob = Box<dyn FnOnce(Handle) -> Box<dyn Job<Duty>> + Send>;
+type Computed = Pin<Box<dyn Future<Output = Result<Vec<DutySpec>, BoxError>> + Send>>;
+pub(super) type Compute = Arc<dyn Fn() -> Computed + Send + Sync>;
+
+/// Where a family's duties come from.
+#[derive(Clone)]
+pub(super) enum List {
+    Fixed(Vec<DutySpec>),
+    Computed(Compute),
+}
+
+impl Family {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            list: List::Fixed(Vec::new()),
+            profile: FamilyProfile::default(),
+            waits_for_ready: false,
+            overrun: Overrun::default(),
+            restart: Restart {
+                done: OnDone::default(),
+                first: Duration::from_secs(1),
+                longest: Duration::from_secs(60),
+                give_up: 3,
+            },
+            refresh: Duration::from_secs(30),
+        }
+    }
+
+    /// All duties of the family that should run, in the whole cluster. Nodes may know different
+    /// ones: what any live node knows is placed. [`Serving`](super::Serving) changes them later.
+    #[must_use]
+    pub fn duties<L>(mut self, duties: L) -> Self
+    where
+        L: IntoIterator,
+        L::Item: Into<DutyDescription>,
+    {
+        self.list = List::Fixed(specs(duties));
+        self
+    }
+
+    /// The duties are computed, and computed again [every 30 s](Self::refresh). If that fails or
+    /// panics, the list stays as it was, the error is logged, and it is tried again.
+    #[must_use]
+    pub fn duties_with<F, Fut, L>(mut self, compute: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<L, BoxError>> + Send + 'static,
+        L: IntoIterator,
+        L::Item: Into<DutyDescription>,
+    {
+        let compute = move || -> Computed {
+            let list = compute();
+            Box::pin(async move { Ok(specs(list.await?)) })
+        };
+        self.list = List::Computed(Arc::new(compute));
+        self
+    }
+
+    /// From one computation of the list to the next (30 s).
+    #[must_use]
+    pub fn refresh(mut self, every: Duration) -> Self {
+        self.refresh = every;
+        self
+    }
+
+    /// A version of the family that this node can run: duties that name a version run only on
+    /// nodes that have it. May be repeated.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.profile.versions.insert(version.into());
+        self
+    }
+
+    /// How many duties of the family this node may run (any number).
+    #[must_use]
+    pub fn max_per_node(mut self, duties: u32) -> Self {
+        self.profile.max_per_node = Some(duties);
+        self
+    }
+
+    /// How long a duty may take to start (30 s, and three beats at least) before it is placed
+    /// elsewhere.
+    #[must_use]
+    pub fn acknowledge_timeout(mut self, timeout: Duration) -> Self {
+        self.profile.acknowledge_ms = millis(timeout);
+        self
+    }
+
+    /// How long a duty that is told to stop may take (30 s) before it is aborted.
+    #[must_use]
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.profile.drain_ms = millis(timeout);
+        self
+    }
+
+    /// What happens when a duty runs on after its drain time-out although it was aborted:
+    /// blocking work, or a task that never yields ([`Drain::Wait`]).
+    #[must_use]
+    pub fn on_overdue_drain(mut self, drain: Drain) -> Self {
+        self.profile.drain = drain;
+        self
+    }
+
+    /// A duty counts as started only when it says [`Duty::ready`], instead of when it is first
+    /// polled.
+    #[must_use]
+    pub fn waits_for_ready(mut self) -> Self {
+        self.waits_for_ready = true;
+        self
+    }
+
+    /// What follows when a duty says `Ok` ([`OnDone::StayDown`]).
+    #[must_use]
+    pub fn on_done(mut self, done: OnDone) -> Self {
+        self.restart.done = done;
+        self
+    }
+
+    /// The pause after a first failure (1 s), which doubles up to the longest (60 s). A duty that
+    /// ran for longer than the longest pause starts counting anew.
+    #[must_use]
+    pub fn restart_pause(mut self, first: Duration, longest: Duration) -> Self {
+        self.restart.first = first;
+        self.restart.longest = longest.max(first);
+        self
+    }
+
+    /// After so many failures in a row (3) another node shall try.
+    #[must_use]
+    pub fn give_up_after(mut self, failures: u32) -> Self {
+        self.restart.give_up = failures.max(1);
+        self
+    }
+
+    /// What to do about a duty that can't be aborted and still runs when trust is over.
+    #[must_use]
+    pub fn on_overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+
+    /// How one duty is run, as a task of the tokio runtime on which the node joined.
+    pub fn run<F, Fut>(self, work: F) -> FamilyWork
+    where
+        F: Fn(Duty) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = WorkResult> + Send + 'static,
+    {
+        let job: MakeJob = Box::new(move |workers| Box::new(Task::new(work, workers)));
+        FamilyWork { family: self, job }
+    }
+
+    /// How one duty is run if it blocks: on a thread of its own.
+    ///
+    /// Such work can't be aborted, so let it ask [`Duty::is_held`] often enough. As long as it
+    /// runs its lease isn't freed, and [`Self::on_overdue_drain`] says what happens then. If trust
+    /// is over as well, others take the lease when it has run out: only a fence protects then, or
+    /// [`Overrun::AbortProcess`].
+    pub fn run_blocking<F>(self, work: F) -> FamilyWork
+    where
+        F: Fn(Duty) -> WorkResult + Send + Sync + 'static,
+    {
+        let job: MakeJob = Box::new(move |_| Box::new(Thread::new(work)));
+        FamilyWork { family: self, job }
+    }
+}
+
+impl FamilyWork {
+    pub(super) fn name(&self) -> &str {
+        &self.family.name
+    }
+
+    /// What runs the duties, where they come from, and how often they are computed.
+    pub(super) fn staffed(self, workers: Handle) -> (Staff, List, Duration) {
+        let Self { family, job } = self;
+        let staff = Staff {
+            drain: Duration::from_millis(family.profile.drain_ms),
+            family: family.name,
+            profile: family.profile,
+            job: job(workers),
+            waits_for_ready: family.waits_for_ready,
+            overrun: family.overrun,
+            restart: family.restart,
+            running: watch::Sender::new(0),
+        };
+        (staff, family.list, family.refresh)
+    }
+}
+
+impl std::fmt::Debug for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Family")
+            .field("name", &self.name)
+            .field("profile", &self.profile)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for FamilyWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("FamilyWork").field(&self.family).finish()
+    }
+}
+
+pub(super) fn specs<L>(duties: L) -> Vec<DutySpec>
+where
+    L: IntoIterator,
+    L::Item: Into<DutyDescription>,
+{
+    duties.into_iter().map(|duty| duty.into().0).collect()
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,138 @@
+//! The duties of a family as this node knows them, and computing them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use incumbent_core::DutyId;
+use incumbent_core::backoff::Backoff;
+use incumbent_core::names::NameError;
+use incumbent_core::random::Random;
+use incumbent_core::records::DutySpec;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::Staff;
+use super::family::Compute;
+use crate::command::{Command, Commands};
+use crate::error::BoxError;
+use crate::{clock, seed, thread};
+
+/// The list, which is told to the node whenever it changes.
+pub(super) struct Listing {
+    pub(super) staff: Arc<Staff>,
+    commands: Commands,
+    /// Nothing once the family isn't served any more.
+    duties: Mutex<Option<BTreeMap<String, DutySpec>>>,
+}
+
+impl Listing {
+    pub(super) fn new(staff: Arc<Staff>, commands: Commands) -> Self {
+        Self { staff, commands, duties: Mutex::new(Some(BTreeMap::new())) }
+    }
+
+    /// Checks names before anything is changed.
+    pub(super) fn check(&self, duties: &[DutySpec]) -> Result<(), NameError> {
+        check(&self.staff.family, duties)
+    }
+
+    /// Changes the list, and tells the node unless it stays the same.
+    pub(super) fn change(&self, change: impl FnOnce(&mut BTreeMap<String, DutySpec>)) {
+        let mut duties = self.duties.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(duties) = duties.as_mut() else { return };
+        let before = duties.clone();
+        change(duties);
+        if *duties != before {
+            self.tell(duties);
+        }
+    }
+
+    pub(super) fn replace(&self, duties: Vec<DutySpec>) {
+        self.change(|known| *known = by_name(duties));
+    }
+
+    /// Serves the family with the list as it is.
+    pub(super) fn serve(&self) {
+        let duties = self.duties.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(duties) = duties.as_ref() {
+            self.tell(duties);
+        }
+    }
+
+    /// Serves the family no more.
+    pub(super) fn close(&self) {
+        let mut duties = self.duties.lock().unwrap_or_else(PoisonError::into_inner);
+        if duties.take().is_some() {
+            self.commands.send(Command::Unserve { family: self.staff.family.clone() });
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        let duties = self.duties.lock().unwrap_or_else(PoisonError::into_inner);
+        duties.iter().flat_map(BTreeMap::keys).cloned().collect()
+    }
+
+    /// Called with the list locked, so that the node hears of changes in their order.
+    fn tell(&self, duties: &BTreeMap<String, DutySpec>) {
+        let duties = duties.values().cloned().collect();
+        self.commands.send(Command::Serve { staff: Arc::clone(&self.staff), duties });
+    }
+}
+
+pub(super) fn check(family: &str, duties: &[DutySpec]) -> Result<(), NameError> {
+    duties.iter().try_for_each(|duty| DutyId::new(family, &duty.name).map(|_| ()))
+}
+
+/// Computes a list again and again, on the application's runtime.
+pub(super) struct Computing {
+    pub(super) listing: Arc<Listing>,
+    pub(super) compute: Compute,
+    pub(super) refresh: Duration,
+    pub(super) workers: Handle,
+    pub(super) stop: CancellationToken,
+}
+
+impl Computing {
+    /// Runs on incumbent's thread until the family isn't served any more or the node has left.
+    pub(super) async fn run(self) {
+        let mut random = Random::new(seed::draw());
+        let first = Duration::from_millis(500).min(self.refresh);
+        let mut backoff = Backoff::new(first, self.refresh.max(first));
+        while !self.listing.commands.is_closed() {
+            let computed = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                computed = self.compute() => computed,
+            };
+            let pause = match computed {
+                Ok(duties) => {
+                    self.listing.replace(duties);
+                    backoff.reset();
+                    self.refresh
+                }
+                Err(error) => {
+                    let (family, pause) = (&self.listing.staff.family, backoff.pause(&mut random));
+                    tracing::error!(family, %error, ?pause, action = "list", "the duties could not be computed; the former list stays");
+                    pause
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                () = thread::sleep_until(clock::now() + pause) => {}
+            }
+        }
+    }
+
+    async fn compute(&self) -> Result<Vec<DutySpec>, BoxError> {
+        let compute = Arc::clone(&self.compute);
+        // A panic in the application's code ends that task and nothing else.
+        let duties = self.workers.spawn(async move { compute().await }).await??;
+        self.listing.check(&duties)?;
+        Ok(duties)
+    }
+}
+
+fn by_name(duties: Vec<DutySpec>) -> BTreeMap<String, DutySpec> {
+    duties.into_iter().map(|duty| (duty.name.clone(), duty)).collect()
+}

@@ -1,0 +1,180 @@
+//! Runs one duty for as long as this node has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::backoff::Backoff;
+use incumbent_core::random::Random;
+use incumbent_core::records::Drain;
+use incumbent_core::{DutyId, DutyStatus};
+
+use super::{Duty, OnDone, Staff};
+use crate::candidacy::Overrun;
+use crate::hold::Hold;
+use crate::lead::{End, Running};
+use crate::loss::{Loss, Lost};
+use crate::term::Term;
+use crate::{clock, seed, thread};
+
+/// Runs on incumbent's thread, so that it acts in time even if all of the application's workers
+/// are blocked. The work itself runs elsewhere.
+pub(crate) struct Runner {
+    pub(crate) staff: Arc<Staff>,
+    pub(crate) duty: DutyId,
+    pub(crate) term: Term,
+    /// The lease is freed when this is dropped.
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) margin: Duration,
+    pub(crate) _running: Counted,
+}
+
+/// Failures in a row, and how long to wait after each.
+struct Failures {
+    times: u32,
+    backoff: Backoff,
+    random: Random,
+}
+
+impl Runner {
+    pub(crate) async fn run(self) {
+        let restart = self.staff.restart;
+        let mut failures = Failures {
+            times: 0,
+            backoff: Backoff::new(restart.first, restart.longest),
+            random: Random::new(seed::draw()),
+        };
+        loop {
+            let began = clock::now();
+            let duty = Duty::new(self.duty.clone(), self.term.clone(), &self.staff);
+            let mut run = self.staff.job.start(duty.clone());
+            let end = tokio::select! {
+                biased;
+                end = &mut run.ended => end,
+                lost = self.hold.grip.ended() => {
+                    self.finish(run, &duty, lost).await;
+                    return;
+                }
+            };
+            if clock::now().since(began) > restart.longest {
+                failures.times = 0;
+                failures.backoff.reset();
+            }
+            let Some(pause) = self.conclude(end, &duty, &mut failures) else {
+                // Nothing is left to do, and nobody else shall do it.
+                self.hold.grip.ended().await;
+                return;
+            };
+            tokio::select! {
+                biased;
+                _ = self.hold.grip.ended() => return,
+                () = thread::sleep_until(clock::now() + pause) => {}
+            }
+        }
+    }
+
+    /// Says how the duty ended by itself; gives the pause before it is started again.
+    fn conclude(&self, end: End, duty: &Duty, failures: &mut Failures) -> Option<Duration> {
+        let error = match end {
+            // Without the lease it is only told to stop, and the next wait ends at once.
+            End::Done { led: false } => return None,
+            End::Done { led: true } => {
+                failures.times = 0;
+                failures.backoff.reset();
+                return match self.staff.restart.done {
+                    OnDone::StayDown => {
+                        tracing::info!(duty = %self.duty, term = self.term.term(), action = "done", "the duty is done");
+                        duty.tell(DutyStatus::Done);
+                        None
+                    }
+                    OnDone::RestartAfter(pause) => Some(pause),
+                };
+            }
+            End::Failed(error) => error,
+            End::Aborted => "it was aborted".to_owned(),
+            End::RuntimeGone => {
+                let error = "the runtime on which it ran was shut down".to_owned();
+                duty.tell(DutyStatus::Failing { times: 1, error, gave_up: true });
+                return None;
+            }
+        };
+        failures.times = failures.times.saturating_add(1);
+        let (times, pause) = (failures.times, failures.backoff.pause(&mut failures.random));
+        let gave_up = times >= self.staff.restart.give_up;
+        tracing::error!(duty = %self.duty, term = self.term.term(), action = "failed", error, times, gave_up, ?pause, "the duty failed");
+        duty.tell(DutyStatus::Failing { times, error, gave_up });
+        Some(pause)
+    }
+
+    /// The duty is told to stop: it ends by itself, or is aborted.
+    async fn finish(self, mut run: Running, duty: &Duty, lost: Lost) {
+        let told = self.hold.grip.lost_at().unwrap_or_else(clock::now);
+        // A start that has not come to its end is not worth waiting for.
+        let patience = if duty.is_ready() { told + self.staff.drain } else { told };
+        tokio::select! {
+            biased;
+            _ = &mut run.ended => return,
+            () = thread::sleep_until(patience) => {}
+            () = self.no_time_left(lost) => {}
+        }
+        tracing::warn!(duty = %self.duty, term = self.term.term(), action = "abort", "the duty did not stop by itself");
+        if run.abort() {
+            tokio::select! {
+                biased;
+                _ = &mut run.ended => return,
+                () = thread::sleep_until(clock::now() + self.margin / 4) => {}
+            }
+        }
+        self.overrun(run).await;
+    }
+
+    /// Trust is over. Where that is only because no beat got through, others wait for the ttl,
+    /// so a part of the margin is left for a last word; otherwise they may have taken over.
+    async fn no_time_left(&self, lost: Lost) {
+        self.hold.grip.aborted().await;
+        if lost.why == Loss::CannotTell {
+            thread::sleep_until(clock::now() + self.margin / 4).await;
+        }
+    }
+
+    /// The work can't be aborted.
+    async fn overrun(self, mut run: Running) {
+        let policy = self.staff.drain_policy();
+        let (duty, term) = (self.duty.clone(), self.term.term());
+        tracing::error!(%duty, term, action = "overrun", ?policy, "the duty can't be ended and still runs");
+        if !self.hold.grip.is_aborted() {
+            if policy == Drain::Overlap {
+                drop(self);
+                let _ = run.ended.await;
+                tracing::warn!(%duty, term, action = "ended", "the duty that overlapped has ended");
+                return;
+            }
+            tokio::select! {
+                biased;
+                _ = &mut run.ended => return,
+                () = self.hold.grip.aborted() => {}
+            }
+        }
+        match self.staff.overrun {
+            Overrun::Report => {
+                let _ = run.ended.await;
+            }
+            Overrun::AbortProcess => std::process::abort(),
+        }
+    }
+}
+
+/// Counts a duty among those that this node has.
+pub(crate) struct Counted(Arc<Staff>);
+
+impl Counted {
+    pub(crate) fn new(staff: Arc<Staff>) -> Self {
+        staff.running.send_modify(|running| *running += 1);
+        Self(staff)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|running| *running = running.saturating_sub(1));
+    }
+}

@@ -1,0 +1,46 @@
+//! How a node runs the duties of one family.
+
+use std::time::Duration;
+
+use incumbent_core::records::{Drain, FamilyProfile};
+use tokio::sync::watch;
+
+use super::{Duty, OnDone};
+use crate::candidacy::Overrun;
+use crate::lead::Job;
+
+/// Made once by [`Node::serve`](crate::Node::serve), shared by all runs.
+pub(crate) struct Staff {
+    pub(crate) family: String,
+    pub(crate) profile: FamilyProfile,
+    pub(crate) job: Box<dyn Job<Duty>>,
+    pub(crate) drain: Duration,
+    pub(crate) waits_for_ready: bool,
+    pub(crate) overrun: Overrun,
+    pub(crate) restart: Restart,
+    /// How many duties of the family this node has now.
+    pub(crate) running: watch::Sender<usize>,
+}
+
+/// What happens to a duty that ends by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restart {
+    pub(crate) done: OnDone,
+    /// The first pause after a failure, and the longest.
+    pub(crate) first: Duration,
+    pub(crate) longest: Duration,
+    /// So many failures in a row make another node try.
+    pub(crate) give_up: u32,
+}
+
+impl Staff {
+    pub(crate) fn drain_policy(&self) -> Drain {
+        self.profile.drain
+    }
+}
+
+impl std::fmt::Debug for Staff {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Staff").field("family", &self.family).finish_non_exhaustive()
+    }
+}
