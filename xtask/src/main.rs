@@ -1,5 +1,6 @@
 //! `cargo xtask`: the checks of this workspace, and the servers that they need.
 
+mod bench;
 mod clock;
 mod failures;
 mod process;
@@ -45,8 +46,14 @@ enum Command {
     /// Start a private server for tests, print its variable, and stop it at the end of input or
     /// on Ctrl-C.
     Serve {
-        /// Which one: postgres, redis or mariadb.
+        /// Which one: postgres, redis, mariadb, etcd, nats, azurite or moto.
         server: String,
+    },
+    /// Start private servers and measure the stores on them.
+    Bench {
+        /// What to measure, as incumbent-bench takes it: `stores`, `cost` or `fleet`, and options.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
     },
 }
 
@@ -76,5 +83,6 @@ fn run(command: Command) -> Result<bool> {
         Command::Failures => failures::check(&root),
         Command::Style => style::check(&root),
         Command::Serve { server } => servers::serve(&server),
+        Command::Bench { arguments } => bench::run(Context::new(root, false), &arguments),
     }
 }

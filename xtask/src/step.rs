@@ -53,6 +53,13 @@ impl Context {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.current_dir(&self.root).args(arguments);
+        // What `cargo xtask` says about this very tool would make cargo build some crates anew.
+        for (name, _) in std::env::vars_os() {
+            let about_us = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_"];
+            if about_us.iter().any(|start| name.to_string_lossy().starts_with(start)) {
+                command.env_remove(name);
+            }
+        }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if self.full {
             command.env("INCUMBENT_TEST_FULL", "1");

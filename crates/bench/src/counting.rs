@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use incumbent::clock;
 use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Read, Store, Wake, Write};
-use incumbent_sqlite::SqliteStore;
+use incumbent::{OpenStore, clock};
 
 /// One beat.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,13 +17,13 @@ pub(crate) struct Beat {
 
 #[derive(Clone)]
 pub(crate) struct Counting {
-    inner: SqliteStore,
+    inner: OpenStore,
     beats: Arc<Mutex<Vec<Beat>>>,
 }
 
 impl Counting {
-    pub(crate) fn new(inner: SqliteStore) -> Self {
-        Self { inner, beats: Arc::default() }
+    pub(crate) fn new(inner: impl Into<OpenStore>) -> Self {
+        Self { inner: inner.into(), beats: Arc::default() }
     }
 
     /// All beats since this was last asked.

@@ -1,14 +1,12 @@
 //! A clean hand-over between two processes on one SQLite file, against a bare commit.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use incumbent::clock;
 use rusqlite::Connection;
 
+use crate::partner::{self, Partner};
 use crate::report::Report;
 use crate::spread::Spread;
 
@@ -18,25 +16,14 @@ const POLLED: f64 = 500_000.0;
 pub(crate) fn measure(hand_overs: usize, report: &mut Report) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let url = format!("sqlite:{}", directory.path().join("cluster.db").display());
-    let mut players = [Player::start(&url, "a")?, Player::start(&url, "b")?];
+    let mut players = [Partner::player(&url, "bench", "a")?, Partner::player(&url, "bench", "b")?];
     let bare = bare(&directory.path().join("bare.db"))?;
     let (mut times, mut commits) = (Vec::new(), Vec::new());
     for number in 0..hand_overs {
-        // A new lease each time, because who gave one up stands back from it for a while.
         let [holder, waiter] = &mut players;
         let (holder, waiter) = if number % 2 == 0 { (holder, waiter) } else { (waiter, holder) };
-        let lease = format!("stand lease-{number}");
-        holder.ask(&lease)?;
-        holder.ask("wait")?;
-        waiter.ask(&lease)?;
-        waiter.tell("wait")?;
-        // Until the other has seen who holds it, and waits for nothing but the push.
-        pause(Duration::from_millis(25));
-        let freed = holder.moment("free")?;
-        let elected = waiter.answer()?.parse::<u64>()?;
-        times.push(elected.saturating_sub(freed) as f64 / 1000.0);
+        times.push(partner::hand_over(holder, waiter, &format!("lease-{number}"))?);
         commits.push(commit(&bare)?);
-        waiter.ask("free")?;
     }
     let (times, commits) = (Spread::new(times), Spread::new(commits));
     let unit = commits.median();
@@ -82,57 +69,4 @@ fn commit(connection: &Connection) -> Result<f64> {
     let before = clock::now();
     connection.execute("UPDATE bare SET number = number + 1", [])?;
     Ok(clock::now().since(before).as_nanos() as f64 / 1000.0)
-}
-
-struct Player {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Player {
-    fn start(url: &str, node: &str) -> Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(["player", url, node])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let input = child.stdin.take().context("no standard input")?;
-        let output = BufReader::new(child.stdout.take().context("no standard output")?);
-        let mut player = Self { child, input, output };
-        player.answer()?;
-        Ok(player)
-    }
-
-    fn tell(&mut self, line: &str) -> Result<()> {
-        Ok(writeln!(self.input, "{line}")?)
-    }
-
-    fn answer(&mut self) -> Result<String> {
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        anyhow::ensure!(!line.is_empty(), "the other process ended");
-        Ok(line.trim().to_owned())
-    }
-
-    fn ask(&mut self, line: &str) -> Result<String> {
-        self.tell(line)?;
-        self.answer()
-    }
-
-    fn moment(&mut self, line: &str) -> Result<u64> {
-        Ok(self.ask(line)?.parse()?)
-    }
-}
-
-impl Drop for Player {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "lets the other process settle before it is measured")]
-fn pause(span: Duration) {
-    std::thread::sleep(span);
 }

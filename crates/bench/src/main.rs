@@ -3,12 +3,19 @@
 
 mod allocations;
 mod beat;
+#[cfg(feature = "all-stores")]
+mod cost;
 mod counting;
+#[cfg(feature = "all-stores")]
+mod fleet;
 mod hand_over;
+mod partner;
 mod player;
 mod question;
 mod report;
 mod spread;
+#[cfg(feature = "all-stores")]
+mod stores;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -47,11 +54,34 @@ enum Part {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Every store beside its own bare compare-and-swap. The servers are those that the tests
+    /// use, named by their variables; `cargo xtask bench` starts them.
+    #[cfg(feature = "all-stores")]
+    Stores(stores::StoresArguments),
+    /// What nodes cost the server of each store while nothing happens, counted on the way there.
+    #[cfg(feature = "all-stores")]
+    Cost(cost::CostArguments),
+    /// Many nodes on one PostgreSQL, in few processes: fails if a single one is lost.
+    #[cfg(feature = "all-stores")]
+    Fleet(fleet::FleetArguments),
+    /// One of the processes of a fleet; started by the benchmark itself.
+    #[cfg(feature = "all-stores")]
+    #[command(hide = true)]
+    Crew {
+        /// The store.
+        url: String,
+        /// The cluster.
+        cluster: String,
+        /// How many nodes.
+        nodes: usize,
+    },
     /// The other process of a hand-over; started by the benchmark itself.
     #[command(hide = true)]
     Player {
         /// The store.
         url: String,
+        /// The cluster.
+        cluster: String,
         /// The node's name.
         node: String,
     },
@@ -59,8 +89,17 @@ enum Command {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if let Some(Command::Player { url, node }) = arguments.command {
-        return player::play(&url, &node);
+    match &arguments.command {
+        #[cfg(feature = "all-stores")]
+        Some(Command::Stores(stores)) => return stores::measure(stores),
+        #[cfg(feature = "all-stores")]
+        Some(Command::Cost(cost)) => return cost::measure(cost),
+        #[cfg(feature = "all-stores")]
+        Some(Command::Fleet(fleet)) => return fleet::measure(fleet),
+        #[cfg(feature = "all-stores")]
+        Some(Command::Crew { url, cluster, nodes }) => return fleet::crew(url, cluster, *nodes),
+        Some(Command::Player { url, cluster, node }) => return player::play(url, cluster, node),
+        None => {}
     }
     let wanted = |part: Part| arguments.only.is_empty() || arguments.only.contains(&part);
     let mut report = Report::default();

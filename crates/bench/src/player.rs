@@ -7,17 +7,28 @@ use anyhow::{Context as _, Result};
 use incumbent::blocking::{self, Campaign, Leadership};
 use incumbent::{Node, clock};
 
-pub(crate) fn play(url: &str, node: &str) -> Result<()> {
+pub(crate) fn play(url: &str, cluster: &str, node: &str) -> Result<()> {
     let store = blocking::open(url)?;
     // The ttl is so long that nothing but a push makes a hand-over quick.
     let node =
-        blocking::join(Node::builder().cluster("bench").name(node).membership(false), store)?;
+        blocking::join(Node::builder().cluster(cluster).name(node).membership(false), store)?;
     println!("ready");
     let mut campaign: Option<Campaign> = None;
     let mut held: Option<Leadership> = None;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         match line.split_once(' ').unwrap_or((&line, "")) {
+            // Takes a lease that nobody has, and gives it up again.
+            ("take", lease) => {
+                let before = clock::now();
+                let mut campaign = node.campaign(lease)?;
+                let leadership = campaign.elected()?;
+                let took = clock::now().since(before);
+                drop(campaign);
+                // Freed before the next is asked for, which would wait behind it.
+                leadership.resign()?;
+                println!("{}", took.as_nanos());
+            }
             // Stands for a lease; the answer to `wait` comes when it leads.
             ("stand", lease) => {
                 campaign = Some(node.campaign(lease)?);

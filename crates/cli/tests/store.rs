@@ -16,6 +16,8 @@ fn check_tries_the_store_and_measures_it() {
     assert_eq!(report["offers"]["push"], true);
     assert!(report["measured"]["round_trip"]["p50_ms"].is_f64(), "{report:#}");
     assert!(report["measured"]["push"]["p99_ms"].is_f64(), "{report:#}");
+    assert_eq!(report["measured"]["batch"]["records"], 100);
+    assert!(report["can_lose"][0].as_str().unwrap().contains("deleted"), "{report:#}");
     let properties = report["properties"].as_array().unwrap();
     assert!(properties.iter().any(|it| it["property"] == "swap-once" && it["verdict"] == "passed"));
     trial.run(&["status"]).succeeds().says(&["empty"]);

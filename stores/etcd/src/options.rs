@@ -68,6 +68,21 @@ impl EtcdOptions {
         crate::url::parse(url, &|name| std::env::var(name).ok())
     }
 
+    /// The commands that make a user with the least rights that the store needs. Keys need not be
+    /// made.
+    #[must_use]
+    pub fn rights(&self) -> String {
+        let user = self.user.as_ref().map_or("incumbent", |user| user.name.as_str());
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+        let (user, prefix) = (quoted(user), quoted(&format!("{}/", self.prefix)));
+        format!(
+            "etcdctl role add incumbent\n\
+             etcdctl role grant-permission incumbent --prefix=true readwrite {prefix}\n\
+             etcdctl user add {user}\n\
+             etcdctl user grant-role {user} incumbent\n"
+        )
+    }
+
     /// How long an exchange may take, 5 s by default; the library gives up earlier where its own
     /// request time-out is shorter.
     #[must_use]

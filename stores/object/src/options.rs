@@ -72,6 +72,17 @@ impl BucketOptions {
         crate::url::parse(url)
     }
 
+    /// The command that makes the bucket. Nothing has to be made in it.
+    #[must_use]
+    pub fn create_command(&self) -> String {
+        let bucket = &self.bucket;
+        match self.cloud {
+            Cloud::S3 => format!("aws s3api create-bucket --bucket {bucket}"),
+            Cloud::Google => format!("gcloud storage buckets create gs://{bucket}"),
+            Cloud::Azure => format!("az storage container create --name {bucket}"),
+        }
+    }
+
     /// What the names of all objects start with: nothing by default.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {

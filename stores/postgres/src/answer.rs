@@ -8,7 +8,7 @@ use incumbent_core::store::{Found, Key, Read, Record, Version};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
-use crate::statement::{ABOUT_KEY, ABOUT_PREFIX, ABOUT_SERVER, ABOUT_WRITE};
+use crate::statement::{ABOUT_DELETE, ABOUT_KEY, ABOUT_PREFIX, ABOUT_SERVER, ABOUT_WRITE};
 
 /// What one statement brought.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct Answer {
     pub(crate) skipped: bool,
     /// The keys whose writes were applied.
     pub(crate) applied: BTreeSet<String>,
+    /// The keys that were there to be deleted.
+    pub(crate) doomed: BTreeSet<String>,
     /// What was found, in the order of the questions.
     pub(crate) found: Vec<Found>,
 }
@@ -46,6 +48,9 @@ impl Answer {
                 }
                 ABOUT_WRITE => {
                     answer.applied.insert(row.try_get(2)?);
+                }
+                ABOUT_DELETE => {
+                    answer.doomed.insert(row.try_get(2)?);
                 }
                 ABOUT_KEY => {
                     let place = questions.place(&questions.keys, row)?;

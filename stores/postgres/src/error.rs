@@ -84,7 +84,7 @@ fn kind_of(code: &str) -> ErrorKind {
         "42P01" | "3F000" => ErrorKind::Unavailable,
         // Two servers may answer by turns while roles or the database are being restored, but
         // nobody should wait for that unawares.
-        "3D000" | "0A000" | "54000" | "54001" | "22021" | "22P05" => ErrorKind::Rejected,
+        "3D000" | "0A000" | "26000" | "54000" | "54001" | "22021" | "22P05" => ErrorKind::Rejected,
         _ => match code.get(..2) {
             // Wrong password or no entry for this host; rights, columns, types; reserved names.
             Some("28" | "42" | "22") => ErrorKind::Rejected,
@@ -148,6 +148,9 @@ fn next_step(options: &PostgresOptions, code: &str) -> Option<String> {
         "42P01" | "3F000" => "The tables are gone; they are made again if that is allowed".into(),
         "42703" | "42804" | "42883" | "42P18" => {
             "The tables aren't as incumbent made them: choose another prefix= or schema=".into()
+        }
+        "26000" | "42P05" => {
+            "A pooler hands out other connections unnoticed: add pooler=yes to the URL".to_owned()
         }
         "42939" => "Choose another schema=".to_owned(),
         "53300" => {

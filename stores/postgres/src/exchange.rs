@@ -102,8 +102,12 @@ impl Session {
             let outcome = match write {
                 Write::Put(put) if applied => Outcome::Applied(put.stamp.version()),
                 Write::Put(_) => Outcome::Refused,
-                Write::Delete(_) if applied || !answer.skipped => Outcome::Deleted,
-                Write::Delete(_) => Outcome::Refused,
+                Write::Delete(_) if applied => Outcome::Deleted,
+                // It was there, but changed while this waited for it; or it may be there, locked.
+                Write::Delete(key) if answer.skipped || answer.doomed.contains(key.as_str()) => {
+                    Outcome::Refused
+                }
+                Write::Delete(_) => Outcome::Deleted,
             };
             if let Some(slot) = outcomes.get_mut(place) {
                 *slot = outcome;
@@ -221,12 +225,10 @@ impl<'a> Part<'a> {
         let expected: Vec<_> = puts().map(|put| put.and_then(expected)).collect();
         let values: Vec<_> = puts().map(|put| put.and_then(text)).collect();
         let stamps: Vec<_> = puts().map(|put| put.map(|put| put.stamp.to_string())).collect();
-        let hints: Vec<_> = puts().map(|put| put.is_some_and(|put| put.hint)).collect();
         parameters.push(Box::new(keys));
         parameters.push(Box::new(expected));
         parameters.push(Box::new(values));
         parameters.push(Box::new(stamps));
-        parameters.push(Box::new(hints));
     }
 
     fn questions(&self, shape: Shape, parameters: &mut Parameters<'a>) {

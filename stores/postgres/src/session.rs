@@ -166,9 +166,9 @@ impl Session {
 
     /// Sends one statement in one round trip.
     ///
-    /// On a connection of our own, a shape that was used once is prepared behind the scenes, so
-    /// that the server parses and plans it no more. Through a pooler each statement brings its
-    /// own text, because the next may reach another server process.
+    /// On a connection of our own, most shapes are prepared behind the scenes after their first
+    /// use, so that the server parses and plans them no more. Through a pooler each statement
+    /// brings its own text, because the next may reach another server process.
     pub(crate) async fn query(
         self: &Arc<Self>,
         shape: Shape,
@@ -181,7 +181,7 @@ impl Session {
         }
         let typed: Vec<_> = values.zip(text.types.iter().cloned()).collect();
         let rows = self.client.query_typed(&text.sql, &typed).await?;
-        if !self.pooled {
+        if shape.keeps_plan() {
             self.prepare(shape);
         }
         Ok(rows)

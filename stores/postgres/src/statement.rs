@@ -41,28 +41,60 @@ pub(crate) const ABOUT_WRITE: i32 = 1;
 pub(crate) const ABOUT_KEY: i32 = 2;
 pub(crate) const ABOUT_PREFIX: i32 = 3;
 const ABOUT_HINT: i32 = 4;
+/// Of a row that was there to be deleted.
+pub(crate) const ABOUT_DELETE: i32 = 5;
 
 /// The first row of each reply.
 const SERVER: &str = "pg_is_in_recovery()::text";
 
+/// Gives each parameter its number.
+struct Numbers {
+    types: Vec<Type>,
+}
+
+impl Numbers {
+    fn next(&mut self, kind: Type) -> String {
+        self.types.push(kind);
+        format!("${}", self.types.len())
+    }
+
+    fn several<const COUNT: usize>(&mut self, kind: &Type) -> [String; COUNT] {
+        [(); COUNT].map(|()| self.next(kind.clone()))
+    }
+}
+
 impl Shape {
+    /// Whether a plan may be kept for the next statement of this shape. The best plan for a batch
+    /// depends on its size.
+    pub(crate) fn keeps_plan(self) -> bool {
+        match self.writes {
+            Writes::None | Writes::Swap | Writes::Create => !self.pooled,
+            Writes::Batch | Writes::BatchUnlocked => false,
+        }
+    }
+
     /// The text and the types of its parameters, in the order in which
     /// [`crate::exchange`] gives them.
     pub(crate) fn text(self, names: &Names) -> (String, Vec<Type>) {
-        let mut types = vec![Type::TEXT];
-        let mut next = |kind: Type| {
-            types.push(kind);
-            format!("${}", types.len())
-        };
-        let records = &names.records;
-        let lock =
-            if self.pooled && self.writes != Writes::None { Some(next(Type::TEXT)) } else { None };
-        let gate = lock.map(|lock| gate(&lock));
-        let with = match self.writes {
+        let mut numbers = Numbers { types: vec![Type::TEXT] };
+        let with = self.with(&names.records, &mut numbers);
+        let parts = self.parts(&names.records, &mut numbers);
+        (with + &parts.join(" UNION ALL "), numbers.types)
+    }
+
+    /// The writes; what they applied is afterwards in `applied`.
+    fn with(self, records: &str, numbers: &mut Numbers) -> String {
+        if self.writes == Writes::None {
+            return String::new();
+        }
+        let gate = self.pooled.then(|| gate(&numbers.next(Type::TEXT)));
+        let gated =
+            |word: &str| gate.as_ref().map_or(String::new(), |gate| format!(" {word} {gate}"));
+        match self.writes {
             Writes::None => String::new(),
             Writes::Swap => {
-                let [key, expected, value, stamp] = [(); 4].map(|()| next(Type::TEXT));
-                let gate = gate.map_or(String::new(), |gate| format!(" AND {gate}"));
+                let [key, expected, value, stamp] = numbers.several(&Type::TEXT);
+                let gate = gated("AND");
                 format!(
                     "WITH applied AS (UPDATE {records} SET value = {value}, stamp = {stamp}, \
                      written = now() WHERE cluster = $1 AND key = {key} AND stamp = {expected}\
@@ -70,8 +102,8 @@ impl Shape {
                 )
             }
             Writes::Create => {
-                let [key, value, stamp] = [(); 3].map(|()| next(Type::TEXT));
-                let gate = gate.map_or(String::new(), |gate| format!(" WHERE {gate}"));
+                let [key, value, stamp] = numbers.several(&Type::TEXT);
+                let gate = gated("WHERE");
                 format!(
                     "WITH applied AS (INSERT INTO {records} (cluster, key, value, stamp, written) \
                      SELECT $1, {key}, {value}, {stamp}, now(){gate} ON CONFLICT DO NOTHING \
@@ -79,12 +111,17 @@ impl Shape {
                 )
             }
             Writes::Batch | Writes::BatchUnlocked => {
-                let [key, expected, value, stamp] = [(); 4].map(|()| next(Type::TEXT_ARRAY));
-                let hint = next(Type::BOOL_ARRAY);
-                let source = format!("unnest({key}, {expected}, {value}, {stamp}, {hint})");
-                batch(records, &source, gate.as_deref(), self.writes == Writes::BatchUnlocked)
+                let [key, expected, value, stamp] = numbers.several(&Type::TEXT_ARRAY);
+                let source = format!("unnest({key}, {expected}, {value}, {stamp})");
+                let unlocked = self.writes == Writes::BatchUnlocked;
+                batch(records, &source, &gated("WHERE"), unlocked)
             }
-        };
+        }
+    }
+
+    /// The rows of the reply. Each question is looked up by itself (LIMIT and OFFSET keep the
+    /// server from turning that around), because a plan that is kept may be older than the rows.
+    fn parts(self, records: &str, numbers: &mut Numbers) -> Vec<String> {
         let mut parts = vec![format!(
             "SELECT {ABOUT_SERVER} AS about, NULL::int8 AS place, NULL::text AS key, {SERVER} AS \
              value, NULL::text AS stamp, now() AS written"
@@ -92,27 +129,33 @@ impl Shape {
         if self.writes != Writes::None {
             parts.push(format!("SELECT {ABOUT_WRITE}, NULL, key, NULL, NULL, NULL FROM applied"));
         }
+        if matches!(self.writes, Writes::Batch | Writes::BatchUnlocked) {
+            parts.push(format!(
+                "SELECT {ABOUT_DELETE}, NULL, key, NULL, NULL, NULL FROM locked WHERE value IS NULL"
+            ));
+        }
         if self.hints {
-            parts.push(notify(self.writes, &next(Type::TEXT)));
+            parts.push(notify(&numbers.next(Type::TEXT)));
         }
         if self.keys {
-            let [keys, known] = [(); 2].map(|()| next(Type::TEXT_ARRAY));
+            let [keys, known] = numbers.several(&Type::TEXT_ARRAY);
             parts.push(format!(
                 "SELECT {ABOUT_KEY}, q.place, r.key, CASE WHEN q.known IS DISTINCT FROM r.stamp \
                  THEN r.value END, r.stamp, r.written FROM unnest({keys}, {known}) WITH \
-                 ORDINALITY AS q(key, known, place) JOIN {records} r ON r.cluster = $1 AND \
-                 r.key = q.key"
+                 ORDINALITY AS q(key, known, place) CROSS JOIN LATERAL (SELECT key, value, stamp, \
+                 written FROM {records} WHERE cluster = $1 AND key = q.key LIMIT 1) r"
             ));
         }
         if self.prefixes {
-            let [low, high] = [(); 2].map(|()| next(Type::TEXT_ARRAY));
+            let [low, high] = numbers.several(&Type::TEXT_ARRAY);
             parts.push(format!(
                 "SELECT {ABOUT_PREFIX}, q.place, r.key, r.value, r.stamp, r.written FROM \
-                 unnest({low}, {high}) WITH ORDINALITY AS q(low, high, place) JOIN {records} r \
-                 ON r.cluster = $1 AND r.key >= q.low AND r.key < q.high"
+                 unnest({low}, {high}) WITH ORDINALITY AS q(low, high, place) CROSS JOIN LATERAL \
+                 (SELECT key, value, stamp, written FROM {records} WHERE cluster = $1 AND \
+                 key >= q.low AND key < q.high OFFSET 0) r"
             ));
         }
-        (with + &parts.join(" UNION ALL "), types)
+        parts
     }
 }
 
@@ -127,24 +170,29 @@ fn gate(lock_timeout: &str) -> String {
 }
 
 /// Rows are locked in the order of their keys and before anything is inserted, so that two
-/// batches don't wait for each other.
-fn batch(records: &str, source: &str, gate: Option<&str>, unlocked: bool) -> String {
-    let gate = gate.map_or(String::new(), |gate| format!(" WHERE {gate}"));
+/// batches don't wait for each other. What is locked was compared after the wait.
+///
+/// Each row is looked up by itself, in a way that leaves the server no choice. A join of the table
+/// with the batch would be done each with each where the server takes the table for small, as it
+/// does when the table has grown since it last counted; 10,000 leases then take a minute.
+/// For the same reason a swap is an insert that is bound to meet its row.
+fn batch(records: &str, source: &str, gate: &str, unlocked: bool) -> String {
     let skip = if unlocked { " SKIP LOCKED" } else { "" };
+    let insert = format!("INSERT INTO {records} (cluster, key, value, stamp, written) SELECT $1,");
     format!(
-        "WITH w AS MATERIALIZED (SELECT * FROM {source} AS w(key, expected, value, stamp, hint)\
-         {gate}), \
-         locked AS MATERIALIZED (SELECT r.key FROM {records} r JOIN w ON r.key = w.key \
-         WHERE r.cluster = $1 AND (w.value IS NULL OR r.stamp = w.expected) \
-         ORDER BY r.key FOR UPDATE OF r{skip}), \
-         swapped AS (UPDATE {records} r SET value = w.value, stamp = w.stamp, written = now() \
-         FROM w JOIN locked l ON l.key = w.key WHERE r.cluster = $1 AND r.key = w.key \
-         AND r.stamp = w.expected AND w.value IS NOT NULL RETURNING r.key), \
-         deleted AS (DELETE FROM {records} r USING w JOIN locked l ON l.key = w.key \
-         WHERE r.cluster = $1 AND r.key = w.key AND w.value IS NULL RETURNING r.key), \
-         created AS (INSERT INTO {records} (cluster, key, value, stamp, written) \
-         SELECT $1, w.key, w.value, w.stamp, now() FROM w WHERE w.expected IS NULL \
-         AND w.value IS NOT NULL AND (SELECT count(*) FROM locked) >= 0 ORDER BY w.key \
+        "WITH w AS MATERIALIZED (SELECT * FROM {source} AS w(key, expected, value, stamp){gate}), \
+         locked AS MATERIALIZED (SELECT w.key, w.value, w.stamp, found.spot FROM (SELECT * FROM w \
+         WHERE expected IS NOT NULL OR value IS NULL ORDER BY key COLLATE \"C\") w \
+         CROSS JOIN LATERAL (SELECT r.ctid AS spot FROM {records} r WHERE r.cluster = $1 \
+         AND r.key = w.key AND (w.value IS NULL OR r.stamp = w.expected) LIMIT 1 \
+         FOR UPDATE{skip}) found), \
+         swapped AS ({insert} key, value, stamp, now() FROM locked WHERE value IS NOT NULL \
+         ON CONFLICT (cluster, key) DO UPDATE SET value = EXCLUDED.value, \
+         stamp = EXCLUDED.stamp, written = EXCLUDED.written RETURNING key), \
+         deleted AS (DELETE FROM {records} WHERE ctid = ANY (ARRAY(SELECT spot FROM locked \
+         WHERE value IS NULL)) RETURNING key), \
+         created AS ({insert} key, value, stamp, now() FROM w WHERE expected IS NULL \
+         AND value IS NOT NULL AND (SELECT count(*) FROM locked) >= 0 ORDER BY key COLLATE \"C\" \
          ON CONFLICT DO NOTHING RETURNING key), \
          applied AS (SELECT key FROM swapped UNION ALL SELECT key FROM deleted \
          UNION ALL SELECT key FROM created) "
@@ -152,16 +200,10 @@ fn batch(records: &str, source: &str, gate: Option<&str>, unlocked: bool) -> Str
 }
 
 /// Told in the same transaction, so nobody is woken before the change can be seen, nor by one
-/// that was taken back.
-fn notify(writes: Writes, channel: &str) -> String {
-    let which = match writes {
-        Writes::Batch | Writes::BatchUnlocked => {
-            "SELECT 1 FROM applied a JOIN w ON w.key = a.key WHERE w.hint LIMIT 1"
-        }
-        Writes::None | Writes::Swap | Writes::Create => "SELECT 1 FROM applied LIMIT 1",
-    };
+/// that was taken back. Of a batch with hints among it, anything that was applied wakes.
+fn notify(channel: &str) -> String {
     format!(
         "SELECT {ABOUT_HINT}, NULL, NULL, pg_notify({channel}, '')::text, NULL, NULL FROM \
-         ({which}) AS hinted"
+         (SELECT 1 FROM applied LIMIT 1) AS hinted"
     )
 }

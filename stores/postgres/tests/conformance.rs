@@ -1,6 +1,8 @@
 //! The conformance kit, tried on a real server: plain, over a path that fails, and with
 //! connections that break.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
 mod common;
 
 use std::pin::Pin;
@@ -41,6 +43,7 @@ struct Killed {
 }
 
 impl Killed {
+    /// Named, so that the other tests on this server keep theirs.
     fn new(url: String) -> Self {
         Self { url: format!("{url}&application_name=killed") }
     }

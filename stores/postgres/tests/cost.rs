@@ -4,8 +4,11 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::proxy::{Proxy, Traffic, quiet};
 use common::{Server, applied, beat, block_on, change, connect, create, fresh, read, send};
+use incumbent::Node;
 use incumbent_core::store::{Key, Lane, Read, Write};
 
 fn between(before: Traffic, after: Traffic) -> Traffic {
@@ -93,4 +96,60 @@ fn every_shape_of_exchange_is_one_round_trip() {
             assert!(cost.trips <= most, "{cost:?}");
         }
     });
+}
+
+#[test]
+fn nodes_cost_the_same_however_many_leases_they_hold() {
+    let server = Server::start(&["fsync=off"]);
+    block_on(async {
+        let mut costs = Vec::new();
+        for leases in [1, 500] {
+            let schema = fresh();
+            let holder = Seat::new(&server, &schema, "holder").await;
+            let mut held = Vec::new();
+            for number in 0..leases {
+                let name = format!("lease-{number}");
+                let mut campaign = holder.node.campaign(name.as_str()).expect("a campaign");
+                held.push((campaign.elected().await.expect("elected"), campaign));
+            }
+            let candidate = Seat::new(&server, &schema, "candidate").await;
+            let _waiting = candidate.node.campaign("lease-0").expect("a campaign");
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let before = (holder.proxy.traffic(), candidate.proxy.traffic());
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            costs.push(print(&format!("holder of {leases}"), before.0, &holder.proxy));
+            print("candidate", before.1, &candidate.proxy);
+        }
+        // Five hundred times as much would be far more than the noise.
+        assert!(costs[1] < costs[0] * 2 + 20, "{costs:?} round trips in ten seconds");
+    });
+}
+
+/// A node with a path of its own.
+struct Seat {
+    proxy: Proxy,
+    node: Node,
+}
+
+impl Seat {
+    async fn new(server: &Server, schema: &str, name: &str) -> Self {
+        let proxy = Proxy::to(server.port()).await;
+        let store = connect(&proxy.url(schema)).await;
+        let ttl = Duration::from_millis(1500);
+        let node = Node::builder().cluster("c").name(name).allow_short_ttl().ttl(ttl);
+        Self { node: node.join(store).await.expect("joins"), proxy }
+    }
+}
+
+/// In ten seconds at a ttl of 1.5 s are twenty beats.
+fn print(who: &str, before: Traffic, proxy: &Proxy) -> u64 {
+    let cost = between(before, proxy.traffic());
+    let each = |count: u64| count as f64 / 20.0;
+    println!(
+        "{who}, a beat: {:.1} round trips, {:.0} bytes up, {:.0} bytes down",
+        each(cost.trips),
+        each(cost.bytes_up),
+        each(cost.bytes_down)
+    );
+    cost.trips
 }

@@ -148,6 +148,28 @@ fn weaker_locks_don_t_hold() {
 }
 
 #[test]
+fn the_right_to_update_one_column_is_enough_for_a_fence() {
+    block_on(async {
+        let (store, _, owner) = scene().await;
+        let fence = store.fence_sql();
+        let table = fence.split(" FROM ").nth(1).and_then(|rest| rest.split(' ').next());
+        let table = table.expect("a table");
+        let schema = table.split('.').next().expect("a schema");
+        let role = format!("worker_{}", common::fresh());
+        let run = async |sql: String| owner.batch_execute(&sql).await.expect("it runs");
+        run(format!("CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}")).await;
+        run(format!("GRANT SELECT ON {table} TO {role}; SET ROLE {role}")).await;
+        let refused = owner.query_opt(&fence, &[&"c", &LEASE, &7_i64]).await;
+        assert!(refused.is_err(), "a locking read needs more than SELECT");
+        run(format!("RESET ROLE; GRANT UPDATE (written) ON {table} TO {role}; SET ROLE {role}"))
+            .await;
+        let row = owner.query_opt(&fence, &[&"c", &LEASE, &7_i64]).await.expect("a fence");
+        assert!(row.is_some());
+        run(format!("RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")).await;
+    });
+}
+
+#[test]
 fn a_beat_doesn_t_wait_for_a_fenced_transaction_nor_for_a_take_that_does() {
     block_on(async {
         let (store, mut leader, _) = scene().await;

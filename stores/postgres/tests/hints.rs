@@ -50,7 +50,9 @@ fn beats_refused_writes_deletes_and_other_clusters_wake_nobody() {
         }
         assert_eq!(write(&writing, change("k", 7, 1000)).await, Ok(Outcome::Refused));
         let writes = vec![change("k", 8, 1001), create("quiet", 1002)];
-        let reply = send(&writing, Lane::Change, writes, vec![]).await.expect("an exchange");
+        // Of a batch with hints, what was applied wakes, hinted or not.
+        let exchange = incumbent_core::store::Exchange { writes, reads: vec![] };
+        let reply = writing.exchange("other", Lane::Change, exchange).await.expect("an exchange");
         assert_eq!(reply.writes, [Outcome::Refused, applied(1002)]);
         let delete = Write::Delete(Key::new("k"));
         assert_eq!(write(&writing, delete).await, Ok(Outcome::Deleted));

@@ -25,44 +25,55 @@ async fn main() -> Outcome<()> {
     let one = RedisStore::connect_with(options.clone()).await?;
     let two = RedisStore::connect_with(options.clone()).await?;
     let mut operator = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
-    bare(&mut operator).await?;
+    clean(&mut operator).await?;
+    beats_beside_bare(&one, &mut operator).await?;
     exchanges(&one).await?;
     hints(&one, &two).await?;
     hand_overs(one.clone(), two.clone()).await?;
     for leases in [0, 1, 10_000] {
         beats(&options, &mut operator, leases).await?;
     }
+    clean(&mut operator).await
+}
+
+/// Removes what this run wrote, or an earlier one that didn't end.
+async fn clean(operator: &mut MultiplexedConnection) -> Outcome<()> {
+    let mut keys = vec!["measure:bare".to_owned()];
     for name in ["exchanges", "hints", "hand-overs", "beats-0", "beats-1", "beats-10000"] {
-        let keys = ["records", "stamps", "keys"].map(|key| format!("{{measure:{name}}}:{key}"));
-        redis::cmd("DEL").arg(&keys).exec_async(&mut operator).await?;
+        keys.extend(["records", "keys"].map(|key| format!("{{measure:{name}}}:{key}")));
     }
+    Ok(redis::cmd("DEL").arg(&keys).exec_async(operator).await?)
+}
+
+/// A beat, and what Redis itself takes to compare and swap by a script, by turns.
+async fn beats_beside_bare(
+    store: &RedisStore,
+    operator: &mut MultiplexedConnection,
+) -> Outcome<()> {
+    let script = redis::Script::new(BARE);
+    redis::cmd("SET").arg("measure:bare").arg(0).exec_async(operator).await?;
+    let (mut bare, mut plain, mut beats) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..5000_u64 {
+        let mut call = script.key("measure:bare");
+        call.arg(round).arg(round + 1);
+        let start = Instant::now();
+        let swapped: i64 = call.invoke_async(operator).await?;
+        bare.push(start.elapsed());
+        assert_eq!(swapped, 1, "somebody else writes measure:bare");
+        plain.push(send(store, Lane::Beat, vec![put("plain", round)], vec![]).await?);
+        beats.push(send(store, Lane::Beat, vec![put("member", round)], two_keys()).await?);
+    }
+    print("bare compare-and-swap", bare);
+    print("beat alone", plain);
+    print("beat and two reads", beats);
     Ok(())
 }
 
-/// What Redis itself takes to compare and swap by a script.
-async fn bare(operator: &mut MultiplexedConnection) -> Outcome<()> {
-    let script = redis::Script::new(BARE);
-    redis::cmd("SET").arg("measure:bare").arg(0).exec_async(operator).await?;
-    let mut times = Vec::new();
-    for round in 1..=3000_u64 {
-        let mut call = script.key("measure:bare");
-        call.arg(round - 1).arg(round);
-        let start = Instant::now();
-        let swapped: i64 = call.invoke_async(operator).await?;
-        times.push(start.elapsed());
-        assert_eq!(swapped, 1, "somebody else writes measure:bare");
-    }
-    print("bare compare-and-swap", times);
-    Ok(redis::cmd("DEL").arg("measure:bare").exec_async(operator).await?)
+fn two_keys() -> Vec<Read> {
+    ["roster", "board"].map(read).to_vec()
 }
 
 async fn exchanges(store: &RedisStore) -> Outcome<()> {
-    let two_keys = || ["roster", "board"].map(read).to_vec();
-    let mut times = Vec::new();
-    for round in 0..=3000 {
-        times.push(send(store, Lane::Beat, vec![put("member", round)], two_keys()).await?);
-    }
-    print("beat and two reads", times);
     let mut times = Vec::new();
     for _ in 0..3000 {
         times.push(send(store, Lane::Watch, vec![], two_keys()).await?);
@@ -148,6 +159,7 @@ async fn hand_overs(one: RedisStore, two: RedisStore) -> Outcome<()> {
         holder = next;
     }
     print("clean hand-over, from dropping the leadership on", hand_overs);
+    drop((leadership, holder));
     for node in nodes {
         node.leave().await?;
     }
@@ -184,6 +196,7 @@ async fn beats(
         "{leases} leases: {calls} calls in 20 s, each {up} bytes up, {down} down ({took:.1?} to take them)"
     );
     drop(held);
+    node.leave().await?;
     Ok(())
 }
 

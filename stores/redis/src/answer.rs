@@ -35,34 +35,35 @@ fn one(key: &Key, answer: Value, now: i64) -> Option<Found> {
         Value::Int(0) => Some(Found::Absent),
         Value::Int(1) => Some(Found::Unchanged),
         answer => {
-            let [value, version, written] = array(answer)?.try_into().ok()?;
-            record(key.clone(), value, version, &written, now).map(Found::Record)
+            let [value, stamp] = array(answer)?.try_into().ok()?;
+            record(key.clone(), value, stamp, now).map(Found::Record)
         }
     }
 }
 
-/// Key, value, version and time of each record, one after the other.
+/// Key, value and stamp of each record, one after the other.
 fn below(answer: Value, now: i64) -> Option<Vec<Record>> {
     let answer = array(answer)?;
-    let mut records = Vec::with_capacity(answer.len() / 4);
+    let mut records = Vec::with_capacity(answer.len() / 3);
     let mut rest = answer.into_iter();
     while let Some(key) = rest.next() {
-        let (value, version, written) = (rest.next()?, rest.next()?, rest.next()?);
-        records.push(record(Key::new(&text(key)?), value, version, &written, now)?);
+        let (value, stamp) = (rest.next()?, rest.next()?);
+        records.push(record(Key::new(&text(key)?), value, stamp, now)?);
     }
     Some(records)
 }
 
-fn record(key: Key, value: Value, version: Value, written: &Value, now: i64) -> Option<Record> {
-    let Value::Int(written) = written else { return None };
-    // A wall clock that was set back gives a negative age, and a stamp that a person changed
-    // may have no time at all.
-    let age = (*written >= 0).then(|| u64::try_from(now.saturating_sub(*written)).unwrap_or(0));
+fn record(key: Key, value: Value, stamp: Value, now: i64) -> Option<Record> {
+    let stamp = text(stamp)?;
+    let (version, written) = stamp.split_once(' ').unwrap_or((&stamp, ""));
+    // A stamp that a person changed may have no time, and a wall clock that was set back gives a
+    // negative age.
+    let age = written.parse().ok().map(|written| now.saturating_sub(written));
     Some(Record {
         key,
         value: bytes(value)?,
-        version: Version::new(&text(version)?),
-        age: age.map(Duration::from_millis),
+        version: Version::new(version),
+        age: age.map(|age| Duration::from_millis(u64::try_from(age).unwrap_or(0))),
     })
 }
 
@@ -105,7 +106,7 @@ mod tests {
         let fine = vec![bulk("5"), bulk("d"), Value::Array(vec![Value::Int(0)])];
         let read = reply(&asked(), Value::Array(fine)).unwrap();
         assert_eq!(read.reads, [Found::Absent]);
-        let record = |written| Value::Array(vec![bulk("{}"), bulk("s.1"), Value::Int(written)]);
+        let record = |stamp| Value::Array(vec![bulk("{}"), bulk(stamp)]);
         for bad in [
             Value::Nil,
             Value::Okay,
@@ -119,10 +120,12 @@ mod tests {
         ] {
             assert_eq!(reply(&asked(), bad.clone()), None, "{bad:?}");
         }
-        for (written, age) in [(2, Some(3)), (9, Some(0)), (-1, None)] {
-            let answer = vec![bulk("5"), bulk("d"), Value::Array(vec![record(written)])];
+        for (stamp, age) in [("s.1 2", Some(3)), ("s.1 9", Some(0)), ("s.1 x", None), ("s.1", None)]
+        {
+            let answer = vec![bulk("5"), bulk("d"), Value::Array(vec![record(stamp)])];
             let read = reply(&asked(), Value::Array(answer)).unwrap();
             let [Found::Record(record)] = read.reads.as_slice() else { panic!("{read:?}") };
+            assert_eq!(record.version.as_str(), "s.1");
             assert_eq!(record.age.map(|age| age.as_millis()), age);
         }
     }

@@ -1,123 +1,120 @@
 -- One exchange with a cluster's records: first its writes, then its reads.
 --
--- KEYS[1]  a hash: key of a record -> its value, as it is
--- KEYS[2]  a hash: key of a record -> its stamp, a blank, and when it was written (Unix time, ms)
--- KEYS[3]  a sorted set of the keys, all with score 0, so that prefixes can be read in order
+-- KEYS[1]  a hash with two fields a record: under its key its value, as it is; under its key and
+--          an @ its stamp, a blank, and when it was written (Unix time in ms)
+-- KEYS[2]  a sorted set of the keys, all with score 0, so that prefixes can be read in order
 -- ARGV[1]  the channel for hints
 -- ARGV[2]  how many writes there are
--- ARGV[3]  what they are: "put" if at least one puts, "delete" if all delete, "read" for none
--- ARGV[4…] each write: kind (create, swap, delete), key, value, stamp, expected stamp, hint (1)
+-- ARGV[3]  "index" if the sorted set has to be tried first
+-- ARGV[4]  "delete" if some writes delete
+-- ARGV[5…] each write: kind (create, swap, delete), key, value, stamp, expected stamp, hint (1)
 --          then each read: kind (key, prefix), key, the stamp that the reader has ("" for none)
--- Answers  the time (ms), a letter for each write, and an answer to each read.
+-- Answers  the time, a letter for each write, and an answer to each read.
 
 -- Redis 6 replicates scripts as they are unless told to replicate what they did.
 if redis.replicate_commands then redis.replicate_commands() end
 
-local records, stamps, index = KEYS[1], KEYS[2], KEYS[3]
-local count, mode = tonumber(ARGV[2]), ARGV[3]
+local call, records, index = redis.call, KEYS[1], KEYS[2]
 
--- Whatever could fail does so here, before the first write: a replica, a full memory, a failing
--- disk, missing rights, keys that hold something else. Each of these commands writes, as far as
--- Redis is concerned, and changes nothing. A read asks too, because a replica may be stale.
-local gates = { { 'HDEL', stamps, '' } }
-if mode == 'put' then table.insert(gates, 1, { 'ZADD', index, 'XX', '0', '' }) end
-if mode ~= 'read' then
-  table.insert(gates, { 'HDEL', records, '' })
-  table.insert(gates, { 'ZREM', index, '' })
-end
-for _, gate in ipairs(gates) do
-  local reply = redis.pcall(unpack(gate))
+-- Whatever could fail has to fail before the first write: on a replica, a full memory, a failing
+-- disk, missing rights, keys that hold something else. A swap is safe by itself, for all that it
+-- does is one command. For the rest these commands ask: they write, as far as Redis is concerned,
+-- and change nothing.
+local function refused(...)
+  local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then return reply end
+  return nil
 end
-
-local time = redis.call('TIME')
-local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
-
--- The version and the time in an entry of the second hash. A person may have changed it.
-local function parsed(stamp)
-  local version, written = string.match(stamp, '^(.*) (%d+)$')
-  if version then return version, tonumber(written) end
-  return stamp, -1
+local refusal = nil
+if ARGV[3] == 'index' then refusal = refused('ZADD', index, 'XX', '0', '') end
+if ARGV[4] == 'delete' then
+  refusal = refusal or refused('ZREM', index, '') or refused('HDEL', records, '')
 end
+if refusal then return refusal end
+
+local time = call('TIME')
+-- Seconds and the first three of six digits; formatting numbers would take longer than a write.
+local now = time[1] .. string.sub('00000' .. time[2], -6, -4)
 
 -- The version of a record, or nil if there is none. A value without a stamp, which only a person
 -- can have left behind, is there all the same.
 local function version_of(key)
-  local stamp = redis.call('HGET', stamps, key)
-  if stamp then return (parsed(stamp)) end
-  if redis.call('HEXISTS', records, key) == 1 then return '' end
+  local stamp = call('HGET', records, key .. '@')
+  if stamp then
+    local blank = string.find(stamp, ' ', 1, true)
+    return blank and string.sub(stamp, 1, blank - 1) or stamp
+  end
+  if call('HEXISTS', records, key) == 1 then return '' end
   return nil
 end
 
-local place, outcomes, hint = 4, {}, false
-for number = 1, count do
-  local kind, key, value, stamp = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
-  local expected, hinted = ARGV[place + 4], ARGV[place + 5]
-  place = place + 6
+local place, outcomes, wrote, hint = 5, {}, false, false
+for number = 1, tonumber(ARGV[2]) do
+  local kind, key = ARGV[place], ARGV[place + 1]
   if kind == 'delete' then
-    redis.call('HDEL', records, key)
-    redis.call('HDEL', stamps, key)
-    redis.call('ZREM', index, key)
-    outcomes[number] = 'd'
+    call('HDEL', records, key, key .. '@')
+    call('ZREM', index, key)
+    outcomes[number], wrote = 'd', true
   else
     local found = version_of(key)
-    if (kind == 'create' and found == nil) or (kind == 'swap' and found == expected) then
-      redis.call('HSET', stamps, key, stamp .. ' ' .. now)
-      redis.call('HSET', records, key, value)
-      if kind == 'create' then redis.call('ZADD', index, '0', key) end
-      hint = hint or hinted == '1'
-      outcomes[number] = 'a'
+    if (kind == 'create' and found == nil) or (kind == 'swap' and found == ARGV[place + 4]) then
+      local stamp = ARGV[place + 3] .. ' ' .. now
+      call('HSET', records, key, ARGV[place + 2], key .. '@', stamp)
+      if kind == 'create' then call('ZADD', index, '0', key) end
+      hint = hint or ARGV[place + 5] == '1'
+      outcomes[number], wrote = 'a', true
     else
       outcomes[number] = 'r'
     end
   end
+  place = place + 6
+end
+
+-- A replica may be stale, so whoever wrote nothing asks whether this is one.
+if not wrote then
+  refusal = refused('HDEL', records, '')
+  if refusal then return refusal end
 end
 
 local function one(key, unless)
-  local stamp, value = redis.call('HGET', stamps, key), nil
-  if stamp and unless ~= '' and (parsed(stamp)) == unless then return 1 end
-  value = redis.call('HGET', records, key)
-  if not stamp and not value then return 0 end
-  local version, written = parsed(stamp or '')
-  return { value or '', version, written }
+  if unless ~= '' and version_of(key) == unless then return 1 end
+  local found = call('HMGET', records, key, key .. '@')
+  if not found[1] and not found[2] then return 0 end
+  return { found[1] or '', found[2] or '' }
 end
 
 local function below(prefix)
-  local keys
-  if prefix == '' then
-    keys = redis.call('ZRANGEBYLEX', index, '-', '+')
-  else
-    -- Keys are ASCII, so all that start with the prefix come before this.
-    keys = redis.call('ZRANGEBYLEX', index, '[' .. prefix, '(' .. prefix .. '\255')
-  end
+  -- Keys are ASCII, so all that start with the prefix come before its last possible letter.
+  local last = prefix == '' and '+' or '(' .. prefix .. '\255'
+  local keys = call('ZRANGEBYLEX', index, '[' .. prefix, last)
   local found, size = {}, 0
   -- Lua can't pass more than a few thousand arguments at once.
   for first = 1, #keys, 500 do
-    local last = math.min(first + 499, #keys)
-    local some = redis.call('HMGET', stamps, unpack(keys, first, last))
-    local values = redis.call('HMGET', records, unpack(keys, first, last))
-    for number = 1, last - first + 1 do
-      local stamp, value = some[number], values[number]
-      if stamp or value then
-        local version, written = parsed(stamp or '')
-        found[size + 1], found[size + 2] = keys[first + number - 1], value or ''
-        found[size + 3], found[size + 4] = version, written
-        size = size + 4
+    local fields = {}
+    for number = first, math.min(first + 499, #keys) do
+      fields[#fields + 1], fields[#fields + 2] = keys[number], keys[number] .. '@'
+    end
+    local values = call('HMGET', records, unpack(fields))
+    for number = 1, #fields, 2 do
+      local value, stamp = values[number], values[number + 1]
+      if value or stamp then
+        found[size + 1], found[size + 2], found[size + 3] = fields[number], value or '', stamp or ''
+        size = size + 3
       end
     end
   end
   return found
 end
 
-local answers = {}
+local answers, size = {}, 0
 while ARGV[place] do
-  local kind, key, unless = ARGV[place], ARGV[place + 1], ARGV[place + 2]
-  place = place + 3
-  if kind == 'key' then
-    answers[#answers + 1] = one(key, unless)
+  size = size + 1
+  if ARGV[place] == 'key' then
+    answers[size] = one(ARGV[place + 1], ARGV[place + 2])
   else
-    answers[#answers + 1] = below(key)
+    answers[size] = below(ARGV[place + 1])
   end
+  place = place + 3
 end
 
 -- A hint that can't be sent is a hint that was lost, and no reason to call the writes off.

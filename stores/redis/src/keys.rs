@@ -9,10 +9,8 @@ const LONGEST_PREFIX: usize = 64;
 /// The names of what belongs to a cluster. All have one hash tag, so that they share a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Keys {
-    /// A hash of values.
+    /// A hash of values and stamps.
     pub(crate) records: String,
-    /// A hash of stamps.
-    pub(crate) stamps: String,
     /// A sorted set of keys.
     pub(crate) index: String,
     /// The channel for hints.
@@ -24,7 +22,6 @@ impl Keys {
         let tag = format!("{{{prefix}:{}}}", encoded(cluster));
         Self {
             records: format!("{tag}:records"),
-            stamps: format!("{tag}:stamps"),
             index: format!("{tag}:keys"),
             // Channels are common to all databases of a server, unlike keys.
             channel: format!("{tag}:hints:{database}"),
@@ -67,7 +64,6 @@ mod tests {
     fn plain_names_stay_readable() {
         let keys = Keys::new("incumbent", 0, "billing");
         assert_eq!(keys.records, "{incumbent:billing}:records");
-        assert_eq!(keys.stamps, "{incumbent:billing}:stamps");
         assert_eq!(keys.index, "{incumbent:billing}:keys");
         assert_eq!(keys.channel, "{incumbent:billing}:hints:0");
     }

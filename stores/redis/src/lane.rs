@@ -32,6 +32,9 @@ impl LaneConnection {
         keys: &Keys,
         exchange: &Exchange,
     ) -> Result<Reply, StoreError> {
+        if let Some(key) = script::impossible_key(exchange) {
+            return Err(StoreError::rejected(format!("the key {key:?} can't have an @ in it")));
+        }
         let connection = self.connection().await?;
         let mut guarded = Unanswered { connection: Some(connection.clone()) };
         match self.run(connection, keys, exchange).await {

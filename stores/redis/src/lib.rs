@@ -33,7 +33,7 @@
 //! - A write is never sent twice. One whose answer didn't come is reported as unknown.
 //! - Replicas are never read: a server that can't be written to refuses reads too.
 //! - Others are told of a change by pub/sub, within a round trip. Beats tell nobody.
-//! - It never scans the key space; a cluster is three keys, and a prefix is read through an index.
+//! - It never scans the key space; a cluster is two keys, and a prefix is read through an index.
 //!
 //! # What it can't promise
 //!
@@ -47,9 +47,9 @@
 //!
 //! # Looking inside
 //!
-//! `HGETALL '{incumbent:billing}:records'` shows the records of the cluster `billing` as JSON,
-//! `HGET '{incumbent:billing}:records' lease/scheduler` one of them, and
-//! `HGETALL '{incumbent:billing}:stamps'` who wrote each, and when.
+//! `HGET '{incumbent:billing}:records' lease/scheduler` shows a record of the cluster `billing` as
+//! JSON, `HGET '{incumbent:billing}:records' lease/scheduler@` who wrote it and when, and
+//! `HGETALL '{incumbent:billing}:records'` everything.
 
 mod answer;
 mod connection;

@@ -147,7 +147,8 @@ impl RedisOptions {
         self
     }
 
-    /// The command that makes a user with the least rights that the store needs.
+    /// The command that makes a user with the least rights that the store needs, and takes from one
+    /// that is there all others.
     #[must_use]
     pub fn acl(&self) -> String {
         let user = self.username.as_deref().unwrap_or("incumbent");
@@ -156,7 +157,8 @@ impl RedisOptions {
         let select = if self.database > 0 { " +select" } else { "" };
         let hints = if self.hints { " +publish +subscribe +unsubscribe" } else { "" };
         format!(
-            "ACL SETUSER {user} on '>PASSWORD' '~{{{prefix}:*' '&{{{prefix}:*' +evalsha +eval \
+            "ACL SETUSER {user} reset resetchannels on '>PASSWORD' '~{{{prefix}:*' \
+             '&{{{prefix}:*' +evalsha +eval \
              +hget +hmget +hset +hdel +hexists +zadd +zrem +zrangebylex +time +ping \
              +config|get +client|setname{hints}{select}{wait}"
         )

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use incumbent_core::store::{Exchange, Expect, Read, Write};
+use incumbent_core::store::{Exchange, Expect, Key, Read, Write};
 use redis::{Cmd, Script};
 
 use crate::keys::Keys;
@@ -38,8 +38,11 @@ fn command(exchange: &Exchange) -> Cmd {
 }
 
 fn arguments(command: &mut Cmd, keys: &Keys, exchange: &Exchange) {
-    command.arg(3).arg(&keys.records).arg(&keys.stamps).arg(&keys.index).arg(&keys.channel);
-    command.arg(exchange.writes.len()).arg(mode(&exchange.writes));
+    command.arg(2).arg(&keys.records).arg(&keys.index).arg(&keys.channel);
+    let deletes = exchange.writes.iter().any(|write| matches!(write, Write::Delete(_)));
+    command.arg(exchange.writes.len());
+    command.arg(if needs_index(&exchange.writes, deletes) { "index" } else { "" });
+    command.arg(if deletes { "delete" } else { "" });
     for write in &exchange.writes {
         match write {
             Write::Put(put) => {
@@ -69,14 +72,21 @@ fn arguments(command: &mut Cmd, keys: &Keys, exchange: &Exchange) {
     }
 }
 
-/// What the script has to make sure of before it begins. Deletes need no memory, so that a full
-/// server can be cleaned up.
-fn mode(writes: &[Write]) -> &'static str {
-    if writes.iter().any(|write| matches!(write, Write::Put(_))) {
-        "put"
-    } else if writes.is_empty() {
-        "read"
-    } else {
-        "delete"
-    }
+/// Whether the script has to try the sorted set first: it is about to add to it; or it deletes
+/// before it puts, and after a delete Redis no longer asks whether there is memory for a put.
+/// Deletes alone need no memory, so that a full server can be cleaned up.
+fn needs_index(writes: &[Write], deletes: bool) -> bool {
+    writes.iter().any(|write| match write {
+        Write::Put(put) => deletes || put.expect == Expect::Absent,
+        Write::Delete(_) => false,
+    })
+}
+
+/// A key that the script would take for a stamp. Those of [`incumbent_core::keys`] never are.
+pub(crate) fn impossible_key(exchange: &Exchange) -> Option<&Key> {
+    let writes = exchange.writes.iter().map(Write::key);
+    let reads = exchange.reads.iter().map(|read| match read {
+        Read::Key { key, .. } | Read::Prefix(key) => key,
+    });
+    writes.chain(reads).find(|key| key.as_str().contains('@'))
 }

@@ -233,7 +233,7 @@ async fn replicas_that_are_waited_for_and_missing_make_outcomes_unknown() {
     assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
     assert!(error.message.contains("0 of wait=1"), "{error}");
     let port = server.port.to_string();
-    let replica = Server::start(&["--replicaof", &format!("127.0.0.1 {port}")]);
+    let replica = Server::start(&["--replicaof", "127.0.0.1", &port]);
     eventually("the replica follows", || server.statistic("replication", "connected_slaves") > 0)
         .await;
     for attempt in 2..200 {

@@ -22,7 +22,7 @@ async fn records_are_readable_with_redis_cli() {
     let value = server.command(&["HGET", "{incumbent:test}:records", "lease/scheduler"]);
     assert_eq!(value, Value::BulkString(b"{\"format\":1,\"attempt\":1}".to_vec()));
     let Value::BulkString(stamp) =
-        server.command(&["HGET", "{incumbent:test}:stamps", "lease/scheduler"])
+        server.command(&["HGET", "{incumbent:test}:records", "lease/scheduler@"])
     else {
         panic!("no stamp")
     };
@@ -105,7 +105,12 @@ async fn hostile_names_reach_nothing_but_their_own_keys() {
     }
     assert_eq!(server.command(&["GET", "application"]), Value::BulkString(b"untouched".to_vec()));
     let Value::Int(size) = server.command(&["DBSIZE"]) else { panic!("no size") };
-    assert_eq!(usize::try_from(size).unwrap(), clusters.len() * 3 + 1);
+    assert_eq!(usize::try_from(size).unwrap(), clusters.len() * 2 + 1);
+    // The name of a stamp is no key.
+    for key in ["lease/a@", "@"] {
+        let error = write(&store, put(key)).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
+    }
     for prefix in ["{a}", "a%20b", "a*", "%0d%0aFLUSHALL", ""] {
         let refused = RedisStore::connect(&format!("{}?prefix={prefix}", server.url())).await;
         assert_eq!(refused.unwrap_err().kind, ErrorKind::Rejected, "{prefix:?}");
@@ -119,9 +124,9 @@ async fn what_a_person_changed_is_never_taken_for_absent() {
     for key in ["stampless", "valueless", "defaced"] {
         write(&store, create(key, 1)).await.unwrap();
     }
-    server.command(&["HDEL", "{incumbent:test}:stamps", "stampless"]);
+    server.command(&["HDEL", "{incumbent:test}:records", "stampless@"]);
     server.command(&["HDEL", "{incumbent:test}:records", "valueless"]);
-    server.command(&["HSET", "{incumbent:test}:stamps", "defaced", "no time here"]);
+    server.command(&["HSET", "{incumbent:test}:records", "defaced@", "no time here"]);
     for key in ["stampless", "valueless", "defaced"] {
         let found = find(&store, key).await.expect("still there");
         assert_eq!(write(&store, create(key, 2)).await, Ok(Outcome::Refused), "{key}");
@@ -142,7 +147,7 @@ async fn what_a_person_changed_is_never_taken_for_absent() {
 async fn keys_that_hold_something_else_are_named_and_nothing_is_written() {
     let server = Server::start(&[]);
     let store = open(&server.url()).await;
-    for name in ["records", "stamps", "keys"] {
+    for name in ["records", "keys"] {
         let key = format!("{{incumbent:test}}:{name}");
         server.command(&["SET", &key, "mine"]);
         let error = write(&store, create("lease/a", 1)).await.unwrap_err();

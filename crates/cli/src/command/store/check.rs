@@ -5,6 +5,7 @@ use incumbent_testkit::{Conformance, Progress, Report, Row, Verdict};
 use serde_json::{Value, json};
 
 use super::handle::UrlOpener;
+use super::losses::losses;
 use super::measure::{Measured, Spread, measure};
 use crate::exit::{Code, Failure, Outcome};
 use crate::out::{plain, say};
@@ -21,6 +22,7 @@ a property.
 
 Examples:
   incumbent store check sqlite:app.db
+  incumbent store check postgres://app@db/app
   incumbent store check sqlite:app.db --json | jq .measured";
 
 /// Tries all properties and measures.
@@ -48,10 +50,11 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let measured = measure(&store, &other).await;
     let measured = measured.map_err(|error| Failure::new(Code::Unreachable, error))?;
     let capabilities = store.capabilities();
+    let losses = losses(url, &capabilities).await;
     if session.json {
-        session.print_json(&report_json(&report, &capabilities, &measured));
+        session.print_json(&report_json(&report, &capabilities, &losses, &measured));
     } else {
-        print(&report, &capabilities, &measured);
+        print(&report, &capabilities, &losses, &measured);
     }
     if report.is_passed() { Ok(()) } else { Err(Failure::said()) }
 }
@@ -73,7 +76,7 @@ fn print_row(row: &Row) {
     };
 }
 
-fn print(report: &Report, capabilities: &Capabilities, measured: &Measured) {
+fn print(report: &Report, capabilities: &Capabilities, losses: &[String], measured: &Measured) {
     let yes = |offered: bool| if offered { "yes" } else { "no" };
     let size = capabilities.max_value / 1024;
     let (passed, failed) = (report.passed().count(), report.failed().count());
@@ -86,8 +89,14 @@ fn print(report: &Report, capabilities: &Capabilities, measured: &Measured) {
     say!("  tells the age of records    {}", yes(capabilities.clock));
     say!("  operations in one exchange  {}", capabilities.max_operations);
     say!("  largest value               {size} kB");
+    say!("\n{HEAD}what it can lose{HEAD:#}");
+    for loss in losses {
+        say!("  {}", plain(loss));
+    }
     say!("\n{HEAD}what was measured{HEAD:#}");
     say!("  one beat                    {}", spread(measured.round_trip));
+    let batch = format!("{} new records at once", measured.batch.0);
+    say!("  {batch:<27} {}", span::text(measured.batch.1));
     let push = measured.push.map_or("nothing came".to_owned(), spread);
     say!("  a change is told after      {push}");
     let style = if report.is_passed() { GOOD } else { BAD };
@@ -98,7 +107,12 @@ fn spread(spread: Spread) -> String {
     format!("{} (p50), {} (p99)", span::text(spread.p50), span::text(spread.p99))
 }
 
-fn report_json(report: &Report, capabilities: &Capabilities, measured: &Measured) -> Value {
+fn report_json(
+    report: &Report,
+    capabilities: &Capabilities,
+    losses: &[String],
+    measured: &Measured,
+) -> Value {
     json!({
         "kind": capabilities.kind,
         "passed": report.passed().count(),
@@ -114,8 +128,10 @@ fn report_json(report: &Report, capabilities: &Capabilities, measured: &Measured
             "max_operations": capabilities.max_operations,
             "max_value": capabilities.max_value,
         },
+        "can_lose": losses,
         "measured": {
             "round_trip": spread_json(measured.round_trip),
+            "batch": { "records": measured.batch.0, "ms": measured.batch.1.as_secs_f64() * 1e3 },
             "push": measured.push.map(spread_json),
         },
     })

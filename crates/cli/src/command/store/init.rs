@@ -11,7 +11,8 @@ pub(crate) const EXAMPLES: &str = "\
 What is there already stays as it is, so this can be run any number of times.
 
 Examples:
-  incumbent store init sqlite:app.db";
+  incumbent store init sqlite:app.db
+  incumbent store init postgres://owner@db/app";
 
 /// Opens the store, which creates what is missing.
 pub(crate) async fn run(session: &Session) -> Outcome {

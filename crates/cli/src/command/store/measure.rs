@@ -15,6 +15,9 @@ const BEATS: u64 = 200;
 /// How many hints are measured.
 const HINTS: u64 = 50;
 
+/// How many records a batch has at most.
+const BATCH: usize = 100;
+
 /// No hint that comes later than this is worth waiting for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -23,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Measured {
     /// From sending a beat to its answer.
     pub(super) round_trip: Spread,
+    /// How many new records went out in one exchange, and how long that took.
+    pub(super) batch: (usize, Duration),
     /// From the answer to a write until another handle is woken; nothing where the store doesn't
     /// push, or no hint came.
     pub(super) push: Option<Spread>,
@@ -58,7 +63,30 @@ async fn measure_in(
         trips.push(clock::now().since(sent));
     }
     let round_trip = spread(trips).unwrap_or(Spread { p50: PATIENCE, p99: PATIENCE });
-    Ok(Measured { round_trip, push: push(cluster, store, other).await? })
+    let batch = batch(cluster, store).await?;
+    Ok(Measured { round_trip, batch, push: push(cluster, store, other).await? })
+}
+
+/// One exchange with as many creations as the store takes, up to a hundred.
+async fn batch(cluster: &str, store: &OpenStore) -> Result<(usize, Duration), StoreError> {
+    let count = store.capabilities().max_operations.min(BATCH);
+    let writes = (0..count).map(|number| {
+        Write::Put(Put {
+            key: Key::new(&format!("lease/batch-{number}")),
+            expect: Expect::Absent,
+            value: br#"{"format":1}"#.to_vec(),
+            stamp: Stamp { writer: u64::from(std::process::id()) << 32, attempt: number as u64 },
+            hint: false,
+        })
+    });
+    let exchange = Exchange { writes: writes.collect(), reads: Vec::new() };
+    let sent = clock::now();
+    let reply = store.exchange(cluster, Lane::Change, exchange).await?;
+    let took = clock::now().since(sent);
+    if reply.writes.iter().all(|outcome| matches!(outcome, Outcome::Applied(_))) {
+        return Ok((count, took));
+    }
+    Err(StoreError::rejected("the store refused creations that nobody contested"))
 }
 
 async fn push(
