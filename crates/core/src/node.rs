@@ -7,6 +7,7 @@
 mod api;
 mod decide;
 mod event;
+mod proof;
 mod reads;
 mod replies;
 

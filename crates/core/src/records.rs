@@ -5,6 +5,7 @@
 //! or free.
 
 mod board;
+mod evidence;
 mod intent;
 mod lease;
 mod member;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use board::Board;
+pub use evidence::{Evidence, Mark, ProcessEvidence};
 pub use intent::{Intent, IntentState, Wish};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};
 pub use member::{MemberRecord, MemberState};

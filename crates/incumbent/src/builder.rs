@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::names;
-use incumbent_core::records::Profile;
+use incumbent_core::records::{Evidence, Profile};
 use incumbent_core::settings::MIN_TTL;
 use incumbent_core::{Config, Timing};
 use tokio::sync::oneshot;
@@ -34,6 +34,8 @@ pub struct Builder {
     visible: Option<Duration>,
     drain: Duration,
     membership: bool,
+    witness: bool,
+    evidence: Option<Evidence>,
     least_ttl: Duration,
     join_timeout: Duration,
     pub(crate) store: Option<String>,
@@ -60,6 +62,8 @@ impl Builder {
             visible: None,
             drain: Duration::from_secs(10),
             membership: true,
+            witness: true,
+            evidence: None,
             least_ttl: MIN_TTL,
             join_timeout: Duration::from_secs(30),
             store: None,
@@ -161,6 +165,23 @@ impl Builder {
         self
     }
 
+    /// Whether the node watches the processes of those it waits for, where they run on this
+    /// machine and gave evidence (yes); see [`witness`](crate::witness). Switch it off where a
+    /// machine may be a copy of another that goes on: such a copy has the same boot id.
+    #[must_use]
+    pub fn witness(mut self, witness: bool) -> Self {
+        self.witness = witness;
+        self
+    }
+
+    /// The processes whose death proves that nothing of this node runs any more; see
+    /// [`witness::evidence`](crate::witness::evidence). Without it, others wait the ttl.
+    #[must_use]
+    pub fn evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence = Some(evidence);
+        self
+    }
+
     /// How long [`Self::join`] waits for the store (30 s).
     #[must_use]
     pub fn join_timeout(mut self, timeout: Duration) -> Self {
@@ -213,6 +234,7 @@ impl Builder {
             store,
             cluster: Arc::clone(&cluster.name),
             drain: self.drain,
+            witness: self.witness,
             shared: Arc::clone(&shared),
             commands: commands.clone(),
             queue,
@@ -268,6 +290,9 @@ impl Builder {
         profile.address = self.address.clone();
         profile.labels = self.labels.clone();
         profile.host = host::identity();
+        if let Some(host) = &mut profile.host {
+            host.evidence = self.evidence.clone();
+        }
         Ok(profile)
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Freed { lease: LeaseName, term: u64, answer: oneshot::Sender<()> },
     /// Ask the store whether a term is held.
     Confirm { lease: LeaseName, term: u64, answer: oneshot::Sender<Option<bool>> },
+    /// A witness has proven that nothing of a member runs any more.
+    Dead { member: MemberId },
     /// Tell all that happens from now on.
     Subscribe(mpsc::UnboundedSender<Notice>),
     /// Leave in order.

@@ -88,6 +88,7 @@ mod subscription;
 mod term;
 mod thread;
 mod trust;
+pub mod witness;
 mod workers;
 
 pub use attempt::{Attempt, OtherLeader};

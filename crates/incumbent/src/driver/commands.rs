@@ -54,6 +54,7 @@ impl Driver {
                 self.waiters.await_confirmed((lease.clone(), term), answer);
                 self.core.confirm(now, &lease, term);
             }
+            Command::Dead { member } => self.core.proven_dead(now, &member),
             Command::Subscribe(subscriber) => {
                 let notice = Notice { at_ms: clock::wall_ms(), event: self.state() };
                 if subscriber.send(notice).is_ok() {
@@ -71,6 +72,7 @@ impl Driver {
         if self.contests.get(lease).is_some_and(|known| known.id == contest) {
             self.contests.remove(lease);
             self.core.withdraw(now, lease);
+            self.witnesses.forget(lease);
         }
     }
 

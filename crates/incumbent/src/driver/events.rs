@@ -58,6 +58,7 @@ impl Driver {
                 }
             }
             CoreEvent::Observed { lease, record } => {
+                self.witnesses.observed(&lease, record.as_ref(), self.core.member());
                 let term = record.as_ref().map(|record| record.term);
                 let holder = record.and_then(|record| record.holder).map(|holder| holder.node);
                 tracing::debug!(node = self.name(), %lease, term, holder, action = "observed", "the lease changed");
