@@ -3,7 +3,8 @@
 use incumbent_core::records::HostIdentity;
 
 /// The machine's name, or `localhost` where it has none.
-pub(crate) fn name() -> String {
+#[must_use]
+pub fn name() -> String {
     let name = system_name();
     if name.is_empty() { "localhost".to_owned() } else { name }
 }

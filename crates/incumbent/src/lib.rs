@@ -111,6 +111,10 @@ pub use open::{OpenStore, open, schemes};
 pub use subscription::{Observer, Subscription};
 pub use term::Term;
 
+pub use host::name as host_name;
+
+#[doc(hidden)]
+pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{Change, ChangeKind, HostIdentity, MemberState, Unreadable};
 pub use incumbent_core::settings::TimingError;
