@@ -53,6 +53,8 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     if ground == "foreground" {
         take_terminal();
     }
+    // The guardian shuts signals out, and what it starts would do so too.
+    let _ = SigSet::all().thread_unblock();
     let error = Command::new(program).args(rest).exec();
     eprintln!("incumbent: {} can't be run: {error}", program.display());
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
@@ -61,7 +63,6 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
 /// Makes this process group the one that the terminal talks to.
 pub(crate) fn take_terminal() {
     // The terminal stops whoever takes it from the background and doesn't block this signal.
-    // The command starts with a clean mask.
     let mut stop = SigSet::empty();
     stop.add(Signal::SIGTTOU);
     if stop.thread_block().is_ok() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::{Loss, Node, OpenStore};
+use incumbent::{Campaign, Leadership, Loss, Node, OpenStore};
 use incumbent_supervise::{Guard, Layout, Status};
 
 use super::candidate::{self, Won};
@@ -80,7 +80,7 @@ impl Round<'_> {
             if let Some(passed) = once.too_early().await? {
                 self.session.remark(format!("not due: it ran {} ago", span::text(passed)));
                 guard.retire().await;
-                let _ = leadership.resign().await;
+                give_back(leadership, campaign).await;
                 return Ok(Outlook::Over(None));
             }
             once.start();
@@ -99,8 +99,8 @@ impl Round<'_> {
         {
             self.session.remark(format!("the success could not be noted: {}", failure.message));
         }
-        let _ = leadership.resign().await;
-        drop((campaign, guard));
+        give_back(leadership, campaign).await;
+        drop(guard);
         Ok(self.conclude(&lease, term, over, &variables))
     }
 
@@ -152,6 +152,18 @@ async fn join(
     }
     let node = builder.join(&store).await?;
     Ok((store, node))
+}
+
+/// Frees the lease, and waits for that where it is still ours to free.
+async fn give_back(leadership: Leadership, campaign: Option<Campaign>) {
+    // Withdrawn first, so that the lease isn't won again meanwhile.
+    drop(campaign);
+    let over = leadership.end().is_some_and(|end| end.abrupt);
+    if over {
+        drop(leadership);
+    } else {
+        let _ = leadership.resign().await;
+    }
 }
 
 fn code(status: &Status) -> Option<Code> {
