@@ -1,5 +1,6 @@
 //! What `incumbent run` does for its command, with real processes.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "this is test code, helpers too")]
 
 mod common;
 
@@ -129,7 +130,7 @@ fn f51_nothing_is_left_of_the_command_when_the_next_one_starts() {
 fn f54_a_lease_that_is_given_up_ends_the_command_and_runs_the_hook() {
     let stage = Stage::new();
     let hook = "echo \"lost $INCUMBENT_LOST $INCUMBENT_TERM\" >> \"$LOG\"";
-    let mut run = stage.start(&["--on-lost", hook], LOGS);
+    let mut run = stage.start(&["--ttl", "3s", "--on-lost", hook], LOGS);
     stage.log.until("start 1");
     stage.trial.run(&["resign", "job"]).succeeds();
     assert_eq!(run.code(), 76);

@@ -18,7 +18,7 @@ use crate::node::{Inner, Node};
 use crate::open::{self, OpenStore};
 use crate::registry::Registry;
 use crate::shared::Shared;
-use crate::{host, seed, thread, workers};
+use crate::{host, seed, thread, witness, workers};
 
 /// Describes a node that is to join. All has a default but the store.
 #[derive(Clone)]
@@ -291,10 +291,15 @@ impl Builder {
         profile.labels = self.labels.clone();
         profile.host = host::identity();
         if let Some(host) = &mut profile.host {
-            host.evidence = self.evidence.clone();
+            host.evidence = self.evidence.clone().or_else(own_evidence);
         }
         Ok(profile)
     }
+}
+
+/// With a witness, the death of this process is all that is to be proven.
+fn own_evidence() -> Option<Evidence> {
+    witness::is_active().then(|| witness::evidence(&[std::process::id()], None).ok()).flatten()
 }
 
 impl fmt::Debug for Builder {

@@ -8,15 +8,28 @@
 //! somebody else, another boot, another namespace, something that can't be read: all of that is
 //! no proof, and the ttl is waited for as ever.
 //!
-//! `incumbent run` gives such evidence for the command that it runs.
+//! A process has to ask for it:
+//!
+//! - [`init`] at the top of `main` starts a helper process that sees the end of the program, and
+//!   closes its members for nodes on other machines too.
+//! - `incumbent run` gives evidence for itself and the command that it runs.
 
+mod closing;
 mod gather;
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(not(target_os = "linux"))]
+#[path = "witness/helper_elsewhere.rs"]
+mod helper;
 #[cfg(target_os = "linux")]
 mod proof;
 #[cfg(not(target_os = "linux"))]
 #[path = "witness/proof_elsewhere.rs"]
 mod proof;
 
+pub use closing::{Ward, close};
 pub use gather::evidence;
+pub use helper::init;
+pub(crate) use helper::{entrust, is_active, release};
 pub use incumbent_core::records::{Evidence, Mark, ProcessEvidence};
 pub(crate) use proof::{Verdict, death};

@@ -166,6 +166,8 @@ fn isolated(preparation: &Preparation, command: &[OsString], stdin: &OwnedFd) ->
         .args(command)
         .stdin(launch::speaks_through(end))
         .spawn()?;
+    // What is started from now on is outside again; not all may, and nothing depends on it.
+    let _ = isolate::leave();
     channel.send_with(&Order::Prepare(preparation.clone()), Some(stdin.as_fd()))?;
     match channel.receive::<Report>()? {
         Some((Report::Ready { .. }, _)) => {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::channel::Channel;
 use crate::ending::{Ending, Status};
-use crate::message::{Isolation, Layout, Order, Preparation, Report};
+use crate::message::{Isolation, Layout, Order, Preparation, Report, Ward};
 use crate::{launch, sweep};
 
 /// How a command is to be run.
@@ -139,6 +139,12 @@ impl Guard {
         self.order(&Order::Stop { signal, grace_ns });
     }
 
+    /// What lets the guardian close a member, should this process die.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        Trust(Arc::clone(&self.channel))
+    }
+
     /// Kills it now.
     pub fn kill(&self) {
         self.order(&Order::Kill);
@@ -163,12 +169,25 @@ impl Guard {
     }
 
     fn close(&self) {
+        // This process lives, and looks after its member itself.
+        self.order(&Order::Release);
         let _ = rustix::net::shutdown(&*self.channel, rustix::net::Shutdown::Both);
     }
 
     /// A guardian that can't be reached is dead, which shows elsewhere.
     fn order(&self, order: &Order) {
         let _ = self.channel.send(order);
+    }
+}
+
+/// Tells a guardian which member to close, should this process die.
+#[derive(Clone, Debug)]
+pub struct Trust(Arc<Channel>);
+
+impl Trust {
+    /// This one, and no other that was named before.
+    pub fn entrust(&self, ward: Ward) {
+        let _ = self.0.send(&Order::Entrust(ward));
     }
 }
 

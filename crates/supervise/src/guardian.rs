@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use incumbent::clock;
@@ -10,9 +11,9 @@ use crate::body::Body;
 use crate::channel::Channel;
 use crate::ending::{Ending, Status};
 use crate::fuse::Fuse;
-use crate::message::{Order, Preparation, Report};
-use crate::sweep;
+use crate::message::{Order, Preparation, Report, Ward};
 use crate::wake::Wake;
+use crate::{sweep, trustee};
 
 /// The signal that asks a command to end.
 const TERMINATE: i32 = 15;
@@ -35,6 +36,10 @@ pub(crate) fn run(command: Vec<OsString>) -> ExitCode {
 
 struct Guardian {
     preparation: Preparation,
+    /// The holder's process.
+    parent: OwnedFd,
+    /// What to close in the store, should the holder die.
+    ward: Option<Ward>,
     wake: Wake,
     fuse: Fuse,
     body: Body,
@@ -50,6 +55,7 @@ struct Guardian {
 impl Guardian {
     fn prepare(holder: &Channel, command: Vec<OsString>) -> io::Result<Option<Self>> {
         let _ = rustix::thread::set_name(c"incumbent-guard");
+        let parent = trustee::parent()?;
         let wake = Wake::new()?;
         let fuse = Fuse::new()?;
         sweep::adopt_orphans()?;
@@ -58,8 +64,18 @@ impl Guardian {
         };
         let body = Body::prepare(&preparation, command, stdin)?;
         holder.send(&Report::Ready { last: body.last().as_raw_nonzero().get() })?;
-        let (started, deadline, grace, warned) = (false, u64::MAX, None, false);
-        Ok(Some(Self { preparation, wake, fuse, body, started, deadline, grace, warned }))
+        Ok(Some(Self {
+            preparation,
+            parent,
+            ward: None,
+            wake,
+            fuse,
+            body,
+            started: false,
+            deadline: u64::MAX,
+            grace: None,
+            warned: false,
+        }))
     }
 
     fn guard(&mut self, holder: &Channel) {
@@ -69,7 +85,11 @@ impl Guardian {
         if self.body.needs_mark() {
             let _ = std::fs::File::create_new(&self.preparation.mark);
         }
-        let _ = holder.send(&Report::Ended(Ending { status, overdue }));
+        if holder.send(&Report::Ended(Ending { status, overdue })).is_err()
+            && let Some(ward) = &self.ward
+        {
+            let _ = trustee::entrust(ward, &self.parent);
+        }
     }
 
     /// Watches until all is to end; says whether that is because of the deadline.
@@ -133,6 +153,8 @@ impl Guardian {
                 self.grace = Some(self.grace.map_or(grace, |earlier| earlier.min(grace)));
             }
             Order::Kill => return Ok(false),
+            Order::Entrust(ward) => self.ward = Some(ward),
+            Order::Release => self.ward = None,
             Order::Deadline(_) | Order::Prepare(_) => {}
         }
         Ok(true)

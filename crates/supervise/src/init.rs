@@ -94,7 +94,12 @@ impl Init {
                 }
             }
             // These are the guardian's own business.
-            Order::Prepare(_) | Order::Deadline(_) | Order::Stop { .. } | Order::Kill => {}
+            Order::Prepare(_)
+            | Order::Deadline(_)
+            | Order::Stop { .. }
+            | Order::Kill
+            | Order::Entrust(_)
+            | Order::Release => {}
         }
         Ok(())
     }

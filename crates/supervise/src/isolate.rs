@@ -2,7 +2,7 @@
 
 use std::io;
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{
@@ -33,6 +33,12 @@ fn keep_capability_over_start() -> io::Result<()> {
     set_capabilities(None, sets)?;
     configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?;
     Ok(())
+}
+
+/// Lets what this process starts from now on be in its own namespace again.
+pub(crate) fn leave() -> io::Result<()> {
+    let own = std::fs::File::open("/proc/self/ns/pid")?;
+    Ok(setns(own, CloneFlags::CLONE_NEWPID)?)
 }
 
 /// Gives the new namespace its own view of processes. To be called by its init.

@@ -15,6 +15,9 @@
 //! Holder and guardian are subreapers: what loses its parent becomes a child of theirs. The three
 //! are one program, which starts itself again; [`role`] is the first thing its `main` calls.
 //!
+//! Should the holder die, a last process closes its member in the store once all is swept, for
+//! those who wait on other machines.
+//!
 //! # What holds
 //!
 //! Isolated, nothing of the command is left once the init is dead, whatever was killed or
@@ -33,11 +36,12 @@ mod isolate;
 mod launch;
 mod message;
 mod sweep;
+mod trustee;
 mod wake;
 
 pub use ending::{Ending, Status};
-pub use guard::{Guard, Plan};
-pub use message::{Isolation, Layout};
+pub use guard::{Guard, Plan, Trust};
+pub use message::{Isolation, Layout, Ward};
 pub use sweep::reap;
 
 use std::ffi::OsString;
@@ -47,6 +51,7 @@ use std::process::ExitCode;
 const GUARDIAN: &str = "supervise-guardian";
 const INIT: &str = "supervise-init";
 const LAUNCH: &str = "supervise-launch";
+const TRUSTEE: &str = "supervise-trustee";
 
 /// Plays the part of a guardian, an init or a launcher, if this process was started as one. To
 /// be called first in `main`, before there is any thread.
@@ -59,6 +64,7 @@ pub fn role() -> Option<ExitCode> {
         GUARDIAN => Some(guardian::run(rest)),
         INIT => Some(init::run(rest)),
         LAUNCH => Some(launch::run(&rest)),
+        TRUSTEE => Some(trustee::run()),
         _ => None,
     }
 }

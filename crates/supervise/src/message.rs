@@ -40,6 +40,21 @@ pub(crate) enum Order {
     Stop { signal: i32, grace_ns: u64 },
     /// Kill it now.
     Kill,
+    /// Close this member, should the holder die.
+    Entrust(Ward),
+    /// There is nothing to close any more.
+    Release,
+}
+
+/// A member, and where its record is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ward {
+    /// The URL of the store.
+    pub url: String,
+    /// The cluster in it.
+    pub cluster: String,
+    /// The member's id.
+    pub member: String,
 }
 
 /// What a guardian needs to know.

@@ -92,6 +92,7 @@ impl Driver {
             // Nobody waits for this node any more.
             self.leave(None);
         }
+        self.witnesses.joined(&member);
         self.tell(Event::Joined { member });
     }
 
@@ -144,6 +145,7 @@ impl Driver {
         self.shared.member.store(None);
         self.waiters.forget_freed();
         tracing::info!(node = self.name(), member = %member, action = "ended", reason = %why, "this incarnation is over");
+        self.witnesses.ended(&member);
         self.tell(Event::Ended { member, why });
     }
 

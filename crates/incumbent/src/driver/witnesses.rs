@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Cluster;
 use crate::command::{Command, Commands};
 use crate::thread;
-use crate::witness::{self, Verdict};
+use crate::witness::{self, Verdict, Ward};
 
 /// A profile comes a moment after its member.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -66,6 +66,19 @@ impl Witnesses {
             });
             task.leases += 1;
         }
+    }
+
+    /// This node is a member from now on: whoever sees this process die closes it.
+    pub(super) fn joined(&self, member: &MemberId) {
+        if let Some(url) = self.cluster.store.url.as_deref() {
+            let (url, cluster) = (url.to_owned(), self.cluster.name().to_owned());
+            witness::entrust(&Ward { url, cluster, member: member.as_str().to_owned() });
+        }
+    }
+
+    /// This member is over.
+    pub(super) fn ended(&self, member: &MemberId) {
+        witness::release(member.as_str());
     }
 
     /// Nobody wants the lease any more, or somebody else has it.

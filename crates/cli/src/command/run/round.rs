@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use incumbent::{Campaign, Leadership, Loss, Node, OpenStore};
-use incumbent_supervise::{Guard, Layout, Status};
+use incumbent::{Campaign, Event, Leadership, Loss, MemberId, Node, OpenStore};
+use incumbent_supervise::{Guard, Layout, Status, Trust, Ward};
 
 use super::candidate::{self, Won};
 use super::notify::notify;
@@ -49,6 +49,9 @@ impl Round<'_> {
             signal = self.signals.ending() => return Ok(interrupted(signal)),
         };
         let (store, node) = joined?;
+        if !self.arguments.no_witness {
+            entrust(self.session, &node, guard.trust());
+        }
         let outlook = self.contend(&store, &node, guard).await;
         notify("STOPPING=1");
         let _ = tokio::time::timeout(FAREWELL, node.leave()).await;
@@ -152,6 +155,35 @@ async fn join(
     }
     let node = builder.join(&store).await?;
     Ok((store, node))
+}
+
+/// Has each member that this node becomes closed by the guardian, should this process die.
+fn entrust(session: &Session, node: &Node, trust: Trust) {
+    let (url, cluster) = (session.place.url.clone(), session.place.cluster.clone());
+    let ward = move |member: &MemberId| Ward {
+        url: url.clone(),
+        cluster: cluster.clone(),
+        member: member.as_str().to_owned(),
+    };
+    let mut notices = node.subscribe();
+    tokio::runtime::Handle::current().spawn(async move {
+        while let Some(notice) = notices.next().await {
+            let member = match &notice.event {
+                Event::State(state) => state.member.as_ref(),
+                Event::Joined { member } => Some(member),
+                Event::Elected { .. }
+                | Event::Lost { .. }
+                | Event::Freed { .. }
+                | Event::MemberJoined(_)
+                | Event::MemberLeft(_)
+                | Event::Ended { .. }
+                | Event::Left => None,
+            };
+            if let Some(member) = member {
+                trust.entrust(ward(member));
+            }
+        }
+    });
 }
 
 /// Frees the lease, and waits for that where it is still ours to free.

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use incumbent::{Leadership, Loss, Moment};
-use incumbent_supervise::{Ending, Guard};
+use incumbent_supervise::{Ending, Guard, Status};
 
 use super::signals::{Signals, ends};
 
 /// The signal that asks a command to end.
 const TERMINATE: i32 = 15;
+/// The signal that nothing survives.
+const KILL: i32 = 9;
 
 /// How a term ended. Nothing of the command is left.
 pub(crate) struct Over {
@@ -33,7 +35,10 @@ pub(crate) async fn hold(
     loop {
         tokio::select! {
             ending = guard.ended() => {
-                let overdue = ending.overdue.then_some(Loss::CannotTell);
+                // A guardian that was stopped is killed by its fuse, and can't say why.
+                let killed = matches!(ending.status, Status::Killed(KILL));
+                let overdue = ending.overdue || (killed && !leadership.is_held());
+                let overdue = overdue.then_some(Loss::CannotTell);
                 // Who was asked to end by a signal has ended because of that.
                 let lost = lost.or(overdue).filter(|_| !asked);
                 return Over { ending, lost };
