@@ -153,6 +153,14 @@ impl Stage {
         if self.fault == Fault::StopHolder { vec![holder.pid()] } else { Vec::new() }
     }
 
+    /// The term in which the lease is held.
+    fn leads(&self) -> Option<String> {
+        let mut command = common::program(&["leader", "job", "--json"]);
+        command.env("INCUMBENT_STORE", self.trial.url());
+        let leader = common::Ran::of(command).json();
+        leader["leader"]["term"].as_u64().map(|term| term.to_string())
+    }
+
     fn check(&self, term: &str) {
         let spared = self.fault.spares_daemons(self.layout);
         let overlaps = self.log.count("overlap command");
@@ -250,40 +258,72 @@ fn survive(layout: Layout, fault: Fault) {
     assert!(!is_running(&format!("{}/daemon-{term}", stage.trial.path().display())));
 }
 
-impl Stage {
-    /// The term in which the lease is held.
-    fn leads(&self) -> Option<String> {
-        let mut command = common::program(&["leader", "job", "--json"]);
-        command.env("INCUMBENT_STORE", self.trial.url());
-        let leader = common::Ran::of(command).json();
-        leader["leader"]["term"].as_u64().map(|term| term.to_string())
-    }
+#[test]
+fn plain_when_the_holder_is_killed() {
+    survive(Layout::Plain, Fault::KillHolder);
 }
 
-macro_rules! faults {
-    ($($name:ident: $layout:ident, $fault:ident;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                survive(Layout::$layout, Fault::$fault);
-            }
-        )*
-    };
+#[test]
+fn plain_when_the_guardian_is_killed() {
+    survive(Layout::Plain, Fault::KillGuardian);
 }
 
-faults! {
-    plain_when_the_holder_is_killed: Plain, KillHolder;
-    plain_when_the_guardian_is_killed: Plain, KillGuardian;
-    plain_when_both_are_killed: Plain, KillBoth;
-    plain_when_the_command_is_killed: Plain, KillCommand;
-    plain_when_the_holder_is_killed_in_a_storm_of_forks: Plain, KillHolderInStorm;
-    plain_when_the_holder_is_stopped: Plain, StopHolder;
-    plain_when_both_are_stopped: Plain, StopBoth;
-    isolated_when_the_holder_is_killed: Isolated, KillHolder;
-    isolated_when_the_guardian_is_killed: Isolated, KillGuardian;
-    isolated_when_both_are_killed: Isolated, KillBoth;
-    isolated_when_the_command_is_killed: Isolated, KillCommand;
-    isolated_when_the_holder_is_killed_in_a_storm_of_forks: Isolated, KillHolderInStorm;
-    isolated_when_the_holder_is_stopped: Isolated, StopHolder;
-    isolated_when_both_are_stopped: Isolated, StopBoth;
+#[test]
+fn plain_when_both_are_killed() {
+    survive(Layout::Plain, Fault::KillBoth);
+}
+
+#[test]
+fn plain_when_the_command_is_killed() {
+    survive(Layout::Plain, Fault::KillCommand);
+}
+
+#[test]
+fn plain_when_the_holder_is_killed_in_a_storm_of_forks() {
+    survive(Layout::Plain, Fault::KillHolderInStorm);
+}
+
+#[test]
+fn plain_when_the_holder_is_stopped() {
+    survive(Layout::Plain, Fault::StopHolder);
+}
+
+#[test]
+fn plain_when_both_are_stopped() {
+    survive(Layout::Plain, Fault::StopBoth);
+}
+
+#[test]
+fn isolated_when_the_holder_is_killed() {
+    survive(Layout::Isolated, Fault::KillHolder);
+}
+
+#[test]
+fn isolated_when_the_guardian_is_killed() {
+    survive(Layout::Isolated, Fault::KillGuardian);
+}
+
+#[test]
+fn isolated_when_both_are_killed() {
+    survive(Layout::Isolated, Fault::KillBoth);
+}
+
+#[test]
+fn isolated_when_the_command_is_killed() {
+    survive(Layout::Isolated, Fault::KillCommand);
+}
+
+#[test]
+fn isolated_when_the_holder_is_killed_in_a_storm_of_forks() {
+    survive(Layout::Isolated, Fault::KillHolderInStorm);
+}
+
+#[test]
+fn isolated_when_the_holder_is_stopped() {
+    survive(Layout::Isolated, Fault::StopHolder);
+}
+
+#[test]
+fn isolated_when_both_are_stopped() {
+    survive(Layout::Isolated, Fault::StopBoth);
 }
