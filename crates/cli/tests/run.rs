@@ -204,7 +204,7 @@ fn the_command_has_a_group_of_its_own_and_the_guardian_too() {
 
 #[test]
 fn a_guardian_is_started_by_nobody_else() {
-    for role in ["supervise-guardian", "supervise-init", "supervise-launch"] {
+    for role in ["supervise-guardian", "supervise-init", "supervise-launch", "supervise-trustee"] {
         let mut command = common::program(&[role]);
         command.stdin(std::process::Stdio::null());
         Ran::of(command).ends_with(64).complains(&["incumbent run"]);
@@ -232,4 +232,33 @@ fn what_is_not_understood_ends_with_64() {
     let lost =
         stage.trial.run(&["--store", "sqlite:no/such/a.db", "run", "--lease", "a", "--", "true"]);
     lost.ends_with(69);
+}
+
+#[test]
+fn as_the_first_process_of_a_container_it_reaps_and_ends_on_a_signal() {
+    if !rustix::process::geteuid().is_root() {
+        println!("only root can make a PID namespace for this test, so nothing is shown");
+        return;
+    }
+    let stage = Stage::new();
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "--kill-child"]);
+    command.arg(env!("CARGO_BIN_EXE_incumbent"));
+    command.args(["run", "--lease", "job", "--isolate=never", "--", "sh", "-c", LOGS]);
+    command.env("INCUMBENT_STORE", stage.trial.url()).env("LOG", &stage.log.0);
+    command.env_remove("INCUMBENT_CLUSTER").current_dir(stage.trial.path());
+    let mut container = Run::start(command);
+    stage.log.until("start 1");
+    let first = until("the first process", || children(container.pid()).first().copied());
+
+    // A stranger in the container loses its parent and ends.
+    let mut stranger = std::process::Command::new("nsenter");
+    stranger.args(["--target", &first.to_string(), "--pid", "--mount", "sh", "-c"]);
+    stranger.arg("(sleep 0.2; echo over >> \"$LOG\") & exit 0").env("LOG", &stage.log.0);
+    assert!(stranger.status().unwrap().success());
+    stage.log.until("over");
+    until("nothing but the guardian below it", || (children(first).len() == 1).then_some(()));
+
+    send(first, Signal::TERM);
+    assert_eq!(container.code(), 9, "its command's own way to end");
 }
