@@ -1,6 +1,7 @@
 //! What a guardian guards.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -20,7 +21,7 @@ pub(crate) struct Body {
 
 enum Kind {
     Plain(Plain),
-    Isolated { init: Pid, channel: Channel },
+    Isolated { init: Pid, channel: Channel, _mounts: Option<File> },
 }
 
 struct Plain {
@@ -152,7 +153,7 @@ impl Body {
 impl Plain {
     fn start(&mut self, variables: &[(String, String)]) -> io::Result<()> {
         let Some(stdin) = self.stdin.take() else { return Ok(()) };
-        let pid = launch::spawn(&self.command, variables, stdin, self.foreground)?;
+        let pid = launch::spawn_tied(&self.command, variables, stdin, self.foreground)?;
         self.running = Some(pid);
         Ok(())
     }
@@ -171,7 +172,10 @@ fn isolated(preparation: &Preparation, command: &[OsString], stdin: &OwnedFd) ->
     channel.send_with(&Order::Prepare(preparation.clone()), Some(stdin.as_fd()))?;
     match channel.receive::<Report>()? {
         Some((Report::Ready { .. }, _)) => {
-            Ok(Kind::Isolated { init: launch::pid(init.id())?, channel })
+            // Taking the mounts down takes the kernel milliseconds. As long as they are open here,
+            // the init doesn't have to wait for that when it dies.
+            let _mounts = File::open(format!("/proc/{}/ns/mnt", init.id())).ok();
+            Ok(Kind::Isolated { init: launch::pid(init.id())?, channel, _mounts })
         }
         Some((Report::Failed(why), _)) => Err(io::Error::other(why)),
         Some(_) | None => Err(io::Error::other("the init of the PID namespace ended at once")),

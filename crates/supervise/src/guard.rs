@@ -153,6 +153,9 @@ impl Guard {
     /// Waits until nothing of the command is left. Cancel-safe.
     pub async fn ended(&mut self) -> Ending {
         let gone = Ending { status: Status::KILLED, overdue: false };
+        if self.ended.is_terminated() {
+            return gone;
+        }
         let ending = (&mut self.ended).await.unwrap_or(gone);
         if self.foreground {
             launch::take_terminal();
@@ -163,9 +166,7 @@ impl Guard {
     /// Ends the guardian, and what it guards.
     pub async fn retire(mut self) {
         self.close();
-        if !self.ended.is_terminated() {
-            self.ended().await;
-        }
+        self.ended().await;
     }
 
     fn close(&self) {

@@ -82,13 +82,14 @@ impl Guardian {
         // Whatever went wrong here, nothing is left behind.
         let overdue = self.watch(holder).unwrap_or(true);
         let status = self.body.end().unwrap_or(Status::KILLED);
-        if self.body.needs_mark() {
+        // Without a member that could be closed, nobody looks for a mark.
+        if self.body.needs_mark() && self.ward.is_some() {
             let _ = std::fs::File::create_new(&self.preparation.mark);
         }
         if holder.send(&Report::Ended(Ending { status, overdue })).is_err()
             && let Some(ward) = &self.ward
         {
-            let _ = trustee::entrust(ward, &self.parent);
+            let _ = trustee::entrust(ward, &self.parent, &self.preparation.mark);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The init of a PID namespace: it starts the command, reaps, and is what dies for all.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
@@ -76,14 +76,24 @@ impl Init {
         }
     }
 
+    /// Whatever is started here dies with this process, so nothing needs to be tied to it.
+    fn start(&self, variables: &[(String, String)], stdin: OwnedFd) -> io::Result<Pid> {
+        if self.foreground {
+            launch::spawn_tied(&self.command, variables, stdin, true)
+        } else {
+            launch::spawn(&self.command, variables, stdin)
+        }
+    }
+
     fn obey(&mut self, order: Order) -> io::Result<()> {
         match order {
             Order::Start { variables, .. } => {
                 let Some(stdin) = self.stdin.take() else { return Ok(()) };
-                match launch::spawn(&self.command, &variables, stdin, self.foreground) {
+                match self.start(&variables, stdin) {
                     Ok(pid) => self.running = Some(pid),
                     Err(error) => {
-                        let status = Status::Unstarted(error.to_string());
+                        let program = self.command.first().map_or(OsStr::new(""), |it| it);
+                        let status = Status::Exited(launch::refusal(program, &error).into());
                         self.guardian.send(&Report::Ended(Ending { status, overdue: false }))?;
                     }
                 }

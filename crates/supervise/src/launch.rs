@@ -1,6 +1,6 @@
 //! The last step before the command: a process that ties itself to its parent and becomes it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -11,6 +11,24 @@ use rustix::process::{Pid, getpgrp, getppid, set_parent_process_death_signal};
 
 /// Starts the command in a process group of its own, as a child of this process.
 pub(crate) fn spawn(
+    command: &[OsString],
+    variables: &[(String, String)],
+    stdin: OwnedFd,
+) -> io::Result<Pid> {
+    let (program, rest) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(rest).envs(variables.iter().map(|(name, value)| (name, value)));
+    command.stdin(stdin).process_group(0);
+    // What is started has the mask of who starts it. No signal is lost meanwhile: those who call
+    // this reap right after it.
+    SigSet::all().thread_unblock()?;
+    let child = command.spawn();
+    SigSet::all().thread_block()?;
+    pid(child?.id())
+}
+
+/// The same by way of a process that ties itself to this one first, and takes the terminal.
+pub(crate) fn spawn_tied(
     command: &[OsString],
     variables: &[(String, String)],
     stdin: OwnedFd,
@@ -56,8 +74,13 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     // The guardian shuts signals out, and what it starts would do so too.
     let _ = SigSet::all().thread_unblock();
     let error = Command::new(program).args(rest).exec();
+    ExitCode::from(refusal(program, &error))
+}
+
+/// Says why a program can't be run, and gives the code that shells give that.
+pub(crate) fn refusal(program: &OsStr, error: &io::Error) -> u8 {
     eprintln!("incumbent: {} can't be run: {error}", program.display());
-    ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
 /// Makes this process group the one that the terminal talks to.

@@ -64,7 +64,7 @@ pub fn role() -> Option<ExitCode> {
         GUARDIAN => Some(guardian::run(rest)),
         INIT => Some(init::run(rest)),
         LAUNCH => Some(launch::run(&rest)),
-        TRUSTEE => Some(trustee::run()),
+        TRUSTEE => Some(trustee::run(&rest)),
         _ => None,
     }
 }

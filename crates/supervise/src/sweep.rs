@@ -6,8 +6,9 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-/// Between two rounds of killing.
-const ROUND: Duration = Duration::from_micros(300);
+/// Between two rounds of killing: at first, and where something won't die.
+const SHORTEST: Duration = Duration::from_micros(200);
+const LONGEST: Duration = Duration::from_millis(20);
 
 /// Makes this process the one to which orphans below it are given.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
@@ -19,16 +20,23 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
 /// What loses its parent becomes a child of this process, and is killed in the next round. That
 /// there are no children left, which the kernel says, is the only end.
 pub(crate) fn sweep(mut reaped: impl FnMut(Pid, WaitStatus)) {
+    let mut round = SHORTEST;
     loop {
         for child in children() {
             // It may have ended meanwhile; then it is a child that was not reaped yet, so the
             // number is still its own.
             let _ = kill_process(child, Signal::KILL);
         }
-        if reap(&mut reaped) {
+        let mut some = false;
+        let counted = |pid, status| {
+            some = true;
+            reaped(pid, status);
+        };
+        if reap(counted) {
             return;
         }
-        pause(ROUND);
+        round = if some { SHORTEST } else { (round * 2).min(LONGEST) };
+        pause(round);
     }
 }
 

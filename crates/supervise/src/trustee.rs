@@ -1,6 +1,7 @@
 //! The process that closes the member of a dead holder in the store, for those who can't see from
 //! where they are that it is dead.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{ExitCode, Stdio};
@@ -27,16 +28,20 @@ pub(crate) fn parent() -> io::Result<OwnedFd> {
 
 /// Leaves it to another process to close the member of this holder. To be called when nothing is
 /// left of what the holder has run.
-pub(crate) fn entrust(ward: &Ward, holder: &OwnedFd) -> io::Result<()> {
+pub(crate) fn entrust(ward: &Ward, holder: &OwnedFd, mark: &str) -> io::Result<()> {
     let (channel, end) = Channel::pair()?;
     let mut trustee = launch::own_program(crate::TRUSTEE);
-    trustee.stdin(launch::speaks_through(end)).stdout(Stdio::null()).stderr(Stdio::null());
+    trustee
+        .arg(mark)
+        .stdin(launch::speaks_through(end))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     trustee.spawn()?;
     channel.send_with(&Order::Entrust(ward.clone()), Some(holder.as_fd()))
 }
 
 /// Closes the member, if the holder is surely dead.
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let Ok(guardian) = Channel::inherited() else {
         eprintln!("incumbent: this is started by `incumbent run` and by nobody else");
         return ExitCode::from(64);
@@ -51,7 +56,13 @@ pub(crate) fn run() -> ExitCode {
     let Ward { url, cluster, member } = ward;
     match told {
         Ok(_) if dead => match witness::close(&witness::Ward { url, cluster, member }) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => {
+                // The mark has told what it had to tell.
+                for mark in arguments {
+                    let _ = std::fs::remove_file(mark);
+                }
+                ExitCode::SUCCESS
+            }
             Err(_) => ExitCode::FAILURE,
         },
         Ok(_) | Err(_) => ExitCode::FAILURE,
