@@ -8,6 +8,8 @@ use crate::command::history::{self, HistoryArguments};
 use crate::command::leader::{self, LeaderArguments};
 use crate::command::man::{self, ManArguments};
 use crate::command::resign::{self, ResignArguments};
+#[cfg(target_os = "linux")]
+use crate::command::run::{self, RunArguments};
 use crate::command::status;
 use crate::command::store::StoreCommand;
 use crate::command::transfer::{self, TransferArguments};
@@ -54,6 +56,10 @@ pub(crate) enum Command {
     /// See leaders change: a cluster of real processes on this machine
     #[command(after_help = demo::EXAMPLES)]
     Demo(DemoArguments),
+    /// Run a command while holding a lease
+    #[cfg(target_os = "linux")]
+    #[command(after_help = run::EXAMPLES)]
+    Run(RunArguments),
     /// Members and leases as they stand
     #[command(after_help = status::EXAMPLES)]
     Status,
@@ -93,6 +99,7 @@ fn after_help() -> String {
     format!(
         "Examples:
   incumbent demo
+  incumbent run --lease scheduler -- ./scheduler
   incumbent --store sqlite:app.db --cluster billing status
   incumbent leader scheduler --json
 

@@ -6,6 +6,8 @@ pub(crate) mod history;
 pub(crate) mod leader;
 pub(crate) mod man;
 pub(crate) mod resign;
+#[cfg(target_os = "linux")]
+pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod transfer;

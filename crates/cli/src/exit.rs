@@ -13,8 +13,13 @@ Exit codes:
   64  the command line or a value in it is not understood
   69  the store can't be reached or refuses
   70  a bug in incumbent
+  71  run: the command can't be supervised
   75  not in time: nothing changed yet, try again
- 130  interrupted";
+  76  run: the lease was lost, or given up on request
+ 126  run: the command can't be run
+ 127  run: the command isn't there
+ 130  interrupted
+   n  run: the code of the command; 128 and more if a signal ended it";
 
 /// What a command ends with, unless it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +34,14 @@ pub(crate) enum Code {
     Internal,
     /// Not in time.
     Late,
+    /// The lease was lost.
+    Lost,
+    /// The command can't be supervised.
+    Unsupervised,
     /// By a signal.
     Interrupted,
+    /// What the command of `run` ended with.
+    Command(u8),
 }
 
 impl Code {
@@ -42,7 +53,10 @@ impl Code {
             Self::Unreachable => 69,
             Self::Internal => 70,
             Self::Late => 75,
+            Self::Lost => 76,
+            Self::Unsupervised => 71,
             Self::Interrupted => 130,
+            Self::Command(code) => code,
         }
     }
 }
@@ -83,6 +97,11 @@ impl Failure {
     /// Not in time.
     pub(crate) fn late(message: impl fmt::Display) -> Self {
         Self::new(Code::Late, message)
+    }
+
+    /// A code that says it all.
+    pub(crate) fn silent(code: Code) -> Self {
+        Self::new(code, "")
     }
 
     /// The command has said already what was wrong.

@@ -28,6 +28,11 @@ use crate::session::Session;
 use crate::style::BAD;
 
 fn main() -> ExitCode {
+    // This program is also the guardian of the command that `run` runs.
+    #[cfg(target_os = "linux")]
+    if let Some(code) = incumbent_supervise::role() {
+        return code;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -52,6 +57,8 @@ fn run(arguments: &Arguments) -> Outcome {
     match &arguments.command {
         Command::Demo(demo) => demo::run(&session.place, demo),
         Command::DemoNode(node) => demo::node::run(&session.place, node),
+        #[cfg(target_os = "linux")]
+        Command::Run(run) => command::run::run(&session, run),
         Command::Status => session.block_on(command::status::run(&session)),
         Command::Leader(leader) => session.block_on(command::leader::run(&session, leader)),
         Command::Watch(watch) => session.block_on(command::watch::run(&session, watch)),

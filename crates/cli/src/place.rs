@@ -90,6 +90,11 @@ impl Place {
         }
     }
 
+    /// Whether nobody but this process can see the store.
+    pub(crate) fn is_private(&self) -> bool {
+        self.url.starts_with("memory:") || self.url.starts_with("solo:")
+    }
+
     /// Checks what can be checked without opening; a SQLite URL gives its path.
     fn check(&self) -> Outcome<Option<PathBuf>> {
         incumbent::sqlite::SqliteOptions::parse(&self.url)

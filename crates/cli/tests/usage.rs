@@ -4,8 +4,9 @@ mod common;
 
 use common::{Ran, Trial, program};
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 15] = [
     &["demo"],
+    &["run"],
     &["status"],
     &["leader"],
     &["watch"],

@@ -54,6 +54,12 @@ pub fn lease(name: &LeaseName) -> Key {
     keyed("lease/", name.as_str())
 }
 
+/// Where the last success of a job under a lease is.
+#[must_use]
+pub fn once(name: &LeaseName) -> Key {
+    keyed("once/", name.as_str())
+}
+
 /// Where an operator's intent is.
 #[must_use]
 pub fn intent(id: &str) -> Key {

@@ -8,6 +8,7 @@ mod api;
 mod decide;
 mod duties;
 mod event;
+mod proof;
 mod reads;
 mod replies;
 

@@ -6,6 +6,7 @@
 
 mod board;
 mod catalog;
+mod evidence;
 mod intent;
 mod lease;
 mod member;
@@ -20,6 +21,7 @@ use serde::de::DeserializeOwned;
 
 pub use board::Board;
 pub use catalog::{Catalog, DutySpec, LeaderRule, MAX_LISTED};
+pub use evidence::{Evidence, Mark, ProcessEvidence};
 pub use intent::{Intent, IntentState, Wish};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};
 pub use member::{MemberRecord, MemberState};

@@ -35,6 +35,8 @@ pub(crate) struct Watch {
     pub(crate) closing: bool,
     /// A closing failed: the record is to be read again before anything is concluded.
     doubted: bool,
+    /// A witness has proven that nothing of the member runs any more.
+    dead: bool,
     refusals: Backoff,
 }
 
@@ -83,6 +85,7 @@ impl Watch {
             probed: false,
             closing: false,
             doubted: false,
+            dead: false,
             refusals: Backoff::new(Duration::from_millis(20), SLOWEST),
         }
     }
@@ -126,6 +129,11 @@ impl Watch {
             }
             Err(_) => self.sight = Sight::Unreadable,
         }
+    }
+
+    /// Takes in the proof that nothing of the member runs any more.
+    pub(crate) fn proven_dead(&mut self) {
+        self.dead = true;
     }
 
     /// Takes in that a closing did not get through; says how long to wait before the next look.
@@ -182,6 +190,9 @@ impl Watch {
         let ttl = if planted.is(Mutant::WatcherUsesOwnTtl) { own_ttl } else { seen.record.ttl() };
         match seen.record.state {
             MemberState::Left | MemberState::Expired => Verdict::Closed(seen.record.state),
+            // Who is dead trusts nothing: there is no ttl to wait for.
+            MemberState::Evicted if self.dead => Verdict::Closed(MemberState::Evicted),
+            MemberState::Alive if self.dead => Verdict::AliveUntil(Moment::START),
             MemberState::Evicted if planted.is(Mutant::EvictedFreeAtOnce) => {
                 Verdict::Closed(MemberState::Evicted)
             }
@@ -273,6 +284,20 @@ mod tests {
     fn eviction_frees_a_ttl_after_it_was_seen() {
         let watch = watching(&[(0, 100, beat(1, MemberState::Evicted))]);
         assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::EvictedUntil(at(15_100)));
+    }
+
+    #[test]
+    fn who_is_proven_dead_may_be_closed_at_once() {
+        let mut watch = watching(&[(0, 100, beat(1, MemberState::Alive))]);
+        watch.proven_dead();
+        assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::AliveUntil(Moment::START));
+        let mut watch = watching(&[(0, 100, beat(1, MemberState::Evicted))]);
+        watch.proven_dead();
+        let evicted = Verdict::Closed(MemberState::Evicted);
+        assert_eq!(watch.verdict(TTL, Planted::default()), evicted);
+        let mut watch = watching(&[]);
+        watch.proven_dead();
+        assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::Unread, "read it first");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::names;
-use incumbent_core::records::Profile;
+use incumbent_core::records::{Evidence, Profile};
 use incumbent_core::settings::MIN_TTL;
 use incumbent_core::{Config, Placement, Timing};
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ use crate::node::{Inner, Node};
 use crate::open::{self, OpenStore};
 use crate::registry::Registry;
 use crate::shared::Shared;
-use crate::{host, seed, thread, workers};
+use crate::{host, seed, thread, witness, workers};
 
 /// Describes a node that is to join. All has a default but the store.
 #[derive(Clone)]
@@ -40,6 +40,8 @@ pub struct Builder {
     pub(crate) capacity: Option<u64>,
     pub(crate) max_duties: Option<u32>,
     membership: bool,
+    witness: bool,
+    evidence: Option<Evidence>,
     least_ttl: Duration,
     join_timeout: Duration,
     pub(crate) store: Option<String>,
@@ -69,6 +71,8 @@ impl Builder {
             capacity: None,
             max_duties: None,
             membership: true,
+            witness: true,
+            evidence: None,
             least_ttl: MIN_TTL,
             join_timeout: Duration::from_secs(30),
             store: None,
@@ -171,6 +175,23 @@ impl Builder {
         self
     }
 
+    /// Whether the node watches the processes of those it waits for, where they run on this
+    /// machine and gave evidence (yes); see [`witness`](crate::witness). Switch it off where a
+    /// machine may be a copy of another that goes on: such a copy has the same boot id.
+    #[must_use]
+    pub fn witness(mut self, witness: bool) -> Self {
+        self.witness = witness;
+        self
+    }
+
+    /// The processes whose death proves that nothing of this node runs any more; see
+    /// [`witness::evidence`](crate::witness::evidence). Without it, others wait the ttl.
+    #[must_use]
+    pub fn evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence = Some(evidence);
+        self
+    }
+
     /// How long [`Self::join`] waits for the store (30 s).
     #[must_use]
     pub fn join_timeout(mut self, timeout: Duration) -> Self {
@@ -224,6 +245,7 @@ impl Builder {
             store,
             cluster: Arc::clone(&cluster.name),
             drain: self.drain,
+            witness: self.witness,
             shared: Arc::clone(&shared),
             commands: commands.clone(),
             queue,
@@ -292,8 +314,16 @@ impl Builder {
         profile.host = host::identity();
         profile.capacity = self.capacity;
         profile.max_duties = self.max_duties;
+        if let Some(host) = &mut profile.host {
+            host.evidence = self.evidence.clone().or_else(own_evidence);
+        }
         Ok(profile)
     }
+}
+
+/// With a witness, the death of this process is all that is to be proven.
+fn own_evidence() -> Option<Evidence> {
+    witness::is_active().then(|| witness::evidence(&[std::process::id()], None).ok()).flatten()
 }
 
 impl fmt::Debug for Builder {

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Progress { duty: DutyId, term: u64, text: String },
     /// What this node has to do beside its duties.
     Load(u64),
+    /// A witness has proven that nothing of a member runs any more.
+    Dead { member: MemberId },
     /// Tell all that happens from now on.
     Subscribe(mpsc::UnboundedSender<Notice>),
     /// Leave in order.

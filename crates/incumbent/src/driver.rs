@@ -11,6 +11,7 @@ mod health;
 mod lanes;
 mod leaving;
 mod waiters;
+mod witnesses;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::ballot::Ballot;
 use crate::clock;
+use crate::cluster::Cluster;
 use crate::command::{Command, Commands};
 use crate::error::JoinError;
 use crate::event::Notice;
@@ -39,6 +41,7 @@ use health::Health;
 use lanes::{Landed, Lanes};
 use leaving::Leaving;
 use waiters::Waiters;
+use witnesses::Witnesses;
 
 /// The clock is looked at this often, whatever the timers do: they stand still while the machine
 /// sleeps.
@@ -51,6 +54,7 @@ pub(crate) struct Start {
     pub(crate) store: OpenStore,
     pub(crate) cluster: Arc<str>,
     pub(crate) drain: Duration,
+    pub(crate) witness: bool,
     pub(crate) shared: Arc<Shared>,
     pub(crate) commands: Commands,
     pub(crate) queue: UnboundedReceiver<Command>,
@@ -83,6 +87,7 @@ pub(crate) struct Driver {
     duties: Duties,
     attempts: Attempts,
     waiters: Waiters,
+    witnesses: Witnesses,
     subscribers: Vec<UnboundedSender<Notice>>,
     health: Health,
     joining: Option<Joining>,
@@ -118,6 +123,7 @@ pub(crate) async fn run(start: Start) {
 impl Driver {
     fn new(start: Start) -> Self {
         let Start { mut config, store, cluster, shared, .. } = start;
+        let seen = Cluster { store: store.clone(), name: Arc::clone(&cluster) };
         let hints = Arc::new(Notify::new());
         let wake = Arc::clone(&hints);
         let hint_guard = store.hints(&cluster, Arc::new(move || wake.notify_one()));
@@ -129,7 +135,7 @@ impl Driver {
             lanes: Lanes::new(store, Arc::clone(&cluster)),
             cluster,
             drain: start.drain,
-            commands: start.commands,
+            commands: start.commands.clone(),
             queue: start.queue,
             hints,
             _hint_guard: hint_guard,
@@ -143,6 +149,7 @@ impl Driver {
             duties: Duties::default(),
             attempts: Attempts::default(),
             waiters: Waiters::default(),
+            witnesses: Witnesses::new(start.witness, seen, start.commands.clone()),
             subscribers: Vec::new(),
             health: Health::new(&config.profile.node),
             joining: Some(joining),

@@ -3,16 +3,21 @@
 use incumbent_core::records::HostIdentity;
 
 /// The machine's name, or `localhost` where it has none.
-pub(crate) fn name() -> String {
+#[must_use]
+pub fn name() -> String {
     let name = system_name();
     if name.is_empty() { "localhost".to_owned() } else { name }
 }
 
 /// Which process on which boot of which machine, where the system tells.
 pub(crate) fn identity() -> Option<HostIdentity> {
+    Some(HostIdentity { host: name(), boot: boot()?, pid: std::process::id(), evidence: None })
+}
+
+/// The kernel's id for this boot, where the system tells.
+pub(crate) fn boot() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let boot = boot.trim().to_owned();
-    Some(HostIdentity { host: name(), boot, pid: std::process::id() })
+    Some(boot.trim().to_owned())
 }
 
 #[cfg(unix)]

@@ -127,6 +127,7 @@ mod subscription;
 mod term;
 mod thread;
 mod trust;
+pub mod witness;
 mod workers;
 
 pub use attempt::{Attempt, OtherLeader};
@@ -153,6 +154,10 @@ pub use open::{OpenStore, open, schemes};
 pub use subscription::{Observer, Subscription};
 pub use term::Term;
 
+pub use host::name as host_name;
+
+#[doc(hidden)]
+pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{
     Change, ChangeKind, Drain, HostIdentity, Intent, MemberState, Moved, Unreadable, Wish,

@@ -39,7 +39,9 @@ pub async fn open(url: &str) -> Result<OpenStore, OpenError> {
         async move { open_now(&url).await }
     })?;
     match opening.await {
-        Ok(opened) => opened,
+        // What is known to this process alone is of no use to a witness.
+        Ok(opened) if url.starts_with("memory:") || url.starts_with("solo:") => opened,
+        Ok(opened) => opened.map(|store| OpenStore { url: Some(url.into()), ..store }),
         Err(error) => {
             let source = StoreError::rejected(format!("opening it panicked: {error}"));
             Err(OpenError::Store { url: redacted(&url), source })
@@ -51,19 +53,23 @@ pub async fn open(url: &str) -> Result<OpenStore, OpenError> {
 ///
 /// Anything that implements [`Store`] becomes one by `into()`.
 #[derive(Clone)]
-pub struct OpenStore(Arc<dyn Store>);
+pub struct OpenStore {
+    store: Arc<dyn Store>,
+    /// Where others can open it too, if that is known.
+    pub(crate) url: Option<Arc<str>>,
+}
 
 impl OpenStore {
     /// A store that is shared already.
     #[must_use]
     pub fn shared(store: Arc<dyn Store>) -> Self {
-        Self(store)
+        Self { store, url: None }
     }
 }
 
 impl<S: Store> From<S> for OpenStore {
     fn from(store: S) -> Self {
-        Self(Arc::new(store))
+        Self::shared(Arc::new(store))
     }
 }
 
@@ -77,13 +83,13 @@ impl Deref for OpenStore {
     type Target = dyn Store;
 
     fn deref(&self) -> &Self::Target {
-        &*self.0
+        &*self.store
     }
 }
 
 impl fmt::Debug for OpenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenStore").field(&self.0.capabilities().kind).finish()
+        f.debug_tuple("OpenStore").field(&self.store.capabilities().kind).finish()
     }
 }
 

@@ -2,6 +2,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::expect_used, clippy::panic, reason = "this is test code, although no test")]
 
+#[cfg(target_os = "linux")]
+pub mod runs;
+
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT};
+use super::{Content, Evidence, Extra, FORMAT};
 
 /// What a member says about itself. Written after its member record, and rarely again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,6 +96,9 @@ pub struct HostIdentity {
     pub boot: String,
     /// The process.
     pub pid: u32,
+    /// What proves its death, if anything does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 impl Profile {

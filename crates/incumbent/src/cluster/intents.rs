@@ -60,7 +60,16 @@ impl Cluster {
     pub async fn evict(&self, member: &str) -> Result<MemberId, ClusterError> {
         let id = self.live_member(member).await?;
         let this = self.clone();
-        self.run(async move { this.close_as_evicted(id).await }).await
+        self.run(async move { this.close_as(id, MemberState::Evicted).await }).await
+    }
+
+    /// Closes a member of which nothing runs any more. One that is closed already is left alone.
+    pub(crate) async fn close_dead(&self, id: MemberId) -> Result<(), ClusterError> {
+        let this = self.clone();
+        match self.run(async move { this.close_as(id, MemberState::Expired).await }).await {
+            Ok(_) | Err(ClusterError::NoSuchMember { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn ask_to_resign(
@@ -107,7 +116,7 @@ impl Cluster {
         Err(ClusterError::Contended { key: keys::board().as_str().to_owned() })
     }
 
-    async fn close_as_evicted(&self, id: MemberId) -> Result<MemberId, ClusterError> {
+    async fn close_as(&self, id: MemberId, state: MemberState) -> Result<MemberId, ClusterError> {
         let mut writer = Writer::new();
         // Each beat in between changes the version, so this may take several attempts.
         for _ in 0..ATTEMPTS {
@@ -116,7 +125,7 @@ impl Cluster {
             let Some((record, stored)) = alive else {
                 return Err(ClusterError::NoSuchMember { name: id.as_str().to_owned() });
             };
-            let closed = record.closed(MemberState::Evicted).bytes();
+            let closed = record.closed(state).bytes();
             if self.write(writer.put(keys::member(&id), expect(&stored), closed)).await? {
                 return Ok(id);
             }

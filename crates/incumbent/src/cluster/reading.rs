@@ -67,7 +67,7 @@ impl Cluster {
         Ok(Some((MemberRecord::read(&stored)?, stored)))
     }
 
-    pub(super) async fn read_key(&self, key: Key) -> Result<Option<Record>, ClusterError> {
+    pub(crate) async fn read_key(&self, key: Key) -> Result<Option<Record>, ClusterError> {
         let reads = vec![Read::Key { key, unless: None }];
         let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
         match reply.reads.into_iter().next() {

@@ -63,6 +63,7 @@ impl Driver {
                 }
             }
             Command::Load(load) => self.core.tell_load(now, load),
+            Command::Dead { member } => self.core.proven_dead(now, &member),
             Command::Subscribe(subscriber) => {
                 let notice = Notice { at_ms: clock::wall_ms(), event: self.state() };
                 if subscriber.send(notice).is_ok() {
@@ -80,6 +81,7 @@ impl Driver {
         if self.contests.get(lease).is_some_and(|known| known.id == contest) {
             self.contests.remove(lease);
             self.core.withdraw(now, lease);
+            self.witnesses.forget(lease);
         }
     }
 

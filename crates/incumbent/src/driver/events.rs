@@ -60,6 +60,7 @@ impl Driver {
                 }
             }
             CoreEvent::Observed { lease, record } => {
+                self.witnesses.observed(&lease, record.as_ref(), self.core.member());
                 let term = record.as_ref().map(|record| record.term);
                 let holder = record.and_then(|record| record.holder).map(|holder| holder.node);
                 tracing::debug!(node = self.name(), %lease, term, holder, action = "observed", "the lease changed");
@@ -93,6 +94,7 @@ impl Driver {
             // Nobody waits for this node any more.
             self.leave(None);
         }
+        self.witnesses.joined(&member);
         self.tell(Event::Joined { member });
     }
 
@@ -153,6 +155,7 @@ impl Driver {
         self.shared.member.store(None);
         self.waiters.forget_freed();
         tracing::info!(node = self.name(), member = %member, action = "ended", reason = %why, "this incarnation is over");
+        self.witnesses.ended(&member);
         self.tell(Event::Ended { member, why });
     }
 

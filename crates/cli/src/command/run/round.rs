@@ -1,0 +1,215 @@
+//! One round: join, contend, run the command, free the lease, leave.
+
+use std::time::Duration;
+
+use incumbent::{Campaign, Event, Leadership, Loss, MemberId, Node, OpenStore};
+use incumbent_supervise::{Guard, Layout, Status, Trust, Ward};
+
+use super::candidate::{self, Won};
+use super::notify::notify;
+use super::once::Once;
+use super::signals::Signals;
+use super::term::{self, Over};
+use super::{RunArguments, environment, lost};
+use crate::exit::{Code, Failure, Outcome};
+use crate::out::plain;
+use crate::session::Session;
+use crate::span;
+
+/// How long leaving in order may take. The lease is free by then; what remains is housekeeping.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What comes after a round.
+pub(crate) enum Outlook {
+    /// The end, with this code unless all is well.
+    Over(Option<Code>),
+    /// Another round.
+    Again,
+}
+
+/// One round.
+pub(crate) struct Round<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) arguments: &'a RunArguments,
+    pub(crate) signals: &'a mut Signals,
+}
+
+impl Round<'_> {
+    /// Plays it.
+    pub(crate) async fn play(&mut self) -> Outcome<Outlook> {
+        let guard = Guard::prepare(&self.arguments.plan()).map_err(|error| {
+            Failure::new(Code::Unsupervised, format!("the command can't be supervised: {error}"))
+        })?;
+        match guard.layout() {
+            Layout::Plain => self.session.detail("supervised by a guardian, without a namespace"),
+            Layout::Isolated => self.session.detail("supervised in a PID namespace of its own"),
+        }
+        let joined = tokio::select! {
+            joined = join(self.session, self.arguments, &guard) => joined,
+            signal = self.signals.ending() => return Ok(interrupted(signal)),
+        };
+        let (store, node) = joined?;
+        if !self.arguments.no_witness {
+            entrust(self.session, &node, guard.trust());
+        }
+        let outlook = self.contend(&store, &node, guard).await;
+        notify("STOPPING=1");
+        let _ = tokio::time::timeout(FAREWELL, node.leave()).await;
+        outlook
+    }
+
+    async fn contend(&mut self, store: &OpenStore, node: &Node, guard: Guard) -> Outcome<Outlook> {
+        let won = tokio::select! {
+            won = candidate::win(self.session, self.arguments, node) => won,
+            signal = self.signals.ending() => return Ok(interrupted(signal)),
+        };
+        self.lead(store, node, guard, won?).await
+    }
+
+    async fn lead(
+        &mut self,
+        store: &OpenStore,
+        node: &Node,
+        mut guard: Guard,
+        won: Won,
+    ) -> Outcome<Outlook> {
+        let Won { lease, slot, leadership, campaign } = won;
+        let place = &self.session.place;
+        let mut once = self
+            .arguments
+            .once_per
+            .map(|interval| Once::new(store, &place.cluster, leadership.lease(), interval));
+        if let Some(once) = &mut once {
+            if let Some(passed) = once.too_early().await? {
+                self.session.remark(format!("not due: it ran {} ago", span::text(passed)));
+                guard.retire().await;
+                give_back(leadership, campaign).await;
+                return Ok(Outlook::Over(None));
+            }
+            once.start();
+        }
+        let variables = environment::variables(place, node.name(), &lease, &leadership, slot);
+        guard.start(variables.clone(), leadership.deadline());
+        let term = leadership.term();
+        self.session.detail(format!("{lease} is held in term {term}"));
+        notify(&format!("READY=1\nSTATUS=holds {lease} in term {term}"));
+        let (ttl, grace) = (self.arguments.ttl, self.arguments.grace);
+        let over = term::hold(&leadership, &mut guard, self.signals, ttl, grace).await;
+        // Nothing of the command is left: what follows needs no guardian.
+        if let (Some(once), Status::Exited(0), None) = (&once, &over.ending.status, over.lost)
+            && leadership.is_held()
+            && let Err(failure) = once.succeeded(node.name(), term).await
+        {
+            self.session.remark(format!("the success could not be noted: {}", failure.message));
+        }
+        give_back(leadership, campaign).await;
+        drop(guard);
+        Ok(self.conclude(&lease, term, over, &variables))
+    }
+
+    /// What the end of a term means.
+    fn conclude(
+        &self,
+        lease: &str,
+        term: u64,
+        over: Over,
+        variables: &[(String, String)],
+    ) -> Outlook {
+        let Some(why) = over.lost else { return Outlook::Over(code(&over.ending.status)) };
+        let said = if why == Loss::Resigned { "given up" } else { "lost" };
+        self.session.remark(format!("{} was {said} in term {term}: {why}", plain(lease)));
+        if let Some(hook) = &self.arguments.on_lost
+            && let Err(problem) = lost::run_hook(hook, variables, why)
+        {
+            self.session.remark(problem);
+        }
+        if self.arguments.restart { Outlook::Again } else { Outlook::Over(Some(Code::Lost)) }
+    }
+}
+
+async fn join(
+    session: &Session,
+    arguments: &RunArguments,
+    guard: &Guard,
+) -> Outcome<(OpenStore, Node)> {
+    let place = &session.place;
+    let store = place.open().await?;
+    let mut builder = Node::builder()
+        .cluster(&place.cluster)
+        .ttl(arguments.ttl)
+        .drain(arguments.grace)
+        .witness(!arguments.no_witness)
+        .membership(false);
+    builder = match arguments.node.as_deref().filter(|name| !name.is_empty()) {
+        Some(name) => builder.name(name),
+        None => builder.name(format!("{}:{}", incumbent::host_name(), std::process::id())),
+    };
+    if !arguments.no_witness {
+        match guard.evidence() {
+            Ok(evidence) => builder = builder.evidence(evidence),
+            Err(error) => session.detail(format!(
+                "should this process be killed, others wait its ttl, for nothing proves its \
+                 death: {error}"
+            )),
+        }
+    }
+    let node = builder.join(&store).await?;
+    Ok((store, node))
+}
+
+/// Has each member that this node becomes closed by the guardian, should this process die.
+fn entrust(session: &Session, node: &Node, trust: Trust) {
+    let (url, cluster) = (session.place.url.clone(), session.place.cluster.clone());
+    let ward = move |member: &MemberId| Ward {
+        url: url.clone(),
+        cluster: cluster.clone(),
+        member: member.as_str().to_owned(),
+    };
+    let mut notices = node.subscribe();
+    tokio::runtime::Handle::current().spawn(async move {
+        while let Some(notice) = notices.next().await {
+            let member = match &notice.event {
+                Event::State(state) => state.member.as_ref(),
+                Event::Joined { member } => Some(member),
+                Event::Elected { .. }
+                | Event::Lost { .. }
+                | Event::Freed { .. }
+                | Event::DutyStarted { .. }
+                | Event::DutyFailed { .. }
+                | Event::DutyDone { .. }
+                | Event::DutyStopped { .. }
+                | Event::MemberJoined(_)
+                | Event::MemberLeft(_)
+                | Event::Ended { .. }
+                | Event::Left => None,
+            };
+            if let Some(member) = member {
+                trust.entrust(ward(member));
+            }
+        }
+    });
+}
+
+/// Frees the lease, and waits for that where it is still ours to free.
+async fn give_back(leadership: Leadership, campaign: Option<Campaign>) {
+    // Withdrawn first, so that the lease isn't won again meanwhile.
+    drop(campaign);
+    let over = leadership.end().is_some_and(|end| end.abrupt);
+    if over {
+        drop(leadership);
+    } else {
+        let _ = leadership.resign().await;
+    }
+}
+
+fn code(status: &Status) -> Option<Code> {
+    match status.code() {
+        0 => None,
+        code => Some(Code::Command(code)),
+    }
+}
+
+/// Ended by a signal before there was a command.
+fn interrupted(signal: i32) -> Outlook {
+    Outlook::Over(Some(Code::Command(u8::try_from(128 + signal).unwrap_or(u8::MAX))))
+}

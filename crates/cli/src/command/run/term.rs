@@ -1,0 +1,69 @@
+//! One term: the command runs while the lease is held.
+
+use std::time::Duration;
+
+use incumbent::{Leadership, Loss, Moment};
+use incumbent_supervise::{Ending, Guard, Status};
+
+use super::signals::{Signals, ends};
+
+/// The signal that asks a command to end.
+const TERMINATE: i32 = 15;
+/// The signal that nothing survives.
+const KILL: i32 = 9;
+
+/// How a term ended. Nothing of the command is left.
+pub(crate) struct Over {
+    /// How the command ended.
+    pub(crate) ending: Ending,
+    /// Why the lease was lost, if that came first.
+    pub(crate) lost: Option<Loss>,
+}
+
+/// Waits for the end of a command that was started, and ends it if need be.
+pub(crate) async fn hold(
+    leadership: &Leadership,
+    guard: &mut Guard,
+    signals: &mut Signals,
+    ttl: Duration,
+    grace: Duration,
+) -> Over {
+    // Beats come far less often; a deadline that is told late is only earlier than it need be.
+    let step = (ttl / 30).min(Duration::from_millis(500));
+    let mut lost = None;
+    let mut asked = false;
+    loop {
+        tokio::select! {
+            ending = guard.ended() => {
+                // A guardian that was stopped is killed by its fuse, and can't say why.
+                let killed = matches!(ending.status, Status::Killed(KILL));
+                let overdue = ending.overdue || (killed && !leadership.is_held());
+                let overdue = overdue.then_some(Loss::CannotTell);
+                // Who was asked to end by a signal has ended because of that.
+                let lost = lost.or(overdue).filter(|_| !asked);
+                return Over { ending, lost };
+            }
+            signal = signals.next() => {
+                if ends(signal) {
+                    asked = lost.is_none();
+                    guard.stop(signal, grace);
+                } else {
+                    guard.signal(signal);
+                }
+            }
+            end = leadership.lost(), if lost.is_none() => {
+                lost = Some(end.why);
+                if end.abrupt {
+                    guard.kill();
+                } else {
+                    // Beats go on, so there is time to end in order.
+                    guard.stop(TERMINATE, grace);
+                }
+            }
+            () = tokio::time::sleep(step) => match leadership.deadline() {
+                Moment::START => guard.kill(),
+                deadline => guard.extend(deadline),
+            },
+        }
+    }
+}

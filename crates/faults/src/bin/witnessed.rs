@@ -1,0 +1,23 @@
+//! A process with a witness that leads a lease until it is killed. It says on its standard output
+//! when it leads.
+//!
+//! `witnessed URL`
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use incumbent::{Node, blocking, witness};
+
+fn main() -> Result<()> {
+    witness::init().context("a witness")?;
+    let url = std::env::args().nth(1).context("usage: witnessed URL")?;
+    // Nobody in the test waits so long.
+    let builder = Node::builder().cluster("witness").name("witnessed").ttl(Duration::from_secs(90));
+    let node = blocking::join(builder, blocking::open(&url)?)?;
+    let mut campaign = node.campaign("lease")?;
+    let leadership = campaign.elected()?;
+    println!("{}", leadership.term());
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,113 @@
+//! Watching the processes of those that this node waits for.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use incumbent_core::records::{Content, LeaseRecord, Profile};
+use incumbent_core::{LeaseName, MemberId, keys};
+use tokio::task::JoinHandle;
+
+use crate::cluster::Cluster;
+use crate::command::{Command, Commands};
+use crate::thread;
+use crate::witness::{self, Verdict, Ward};
+
+/// A profile comes a moment after its member.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// So often is a profile looked for that isn't there or can't be read.
+const LOOKS: u32 = 8;
+
+/// Who waits for whom. One task for each member that holds something wanted here.
+pub(super) struct Witnesses {
+    enabled: bool,
+    cluster: Cluster,
+    commands: Commands,
+    holders: HashMap<LeaseName, MemberId>,
+    tasks: HashMap<MemberId, Task>,
+}
+
+struct Task {
+    leases: usize,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.handle {
+            handle.abort();
+        }
+    }
+}
+
+impl Witnesses {
+    pub(super) fn new(enabled: bool, cluster: Cluster, commands: Commands) -> Self {
+        Self { enabled, cluster, commands, holders: HashMap::new(), tasks: HashMap::new() }
+    }
+
+    /// Takes in who holds a lease that this node stands for.
+    pub(super) fn observed(
+        &mut self,
+        lease: &LeaseName,
+        record: Option<&LeaseRecord>,
+        own: Option<&MemberId>,
+    ) {
+        let holder = record.and_then(|record| record.holder.as_ref()).map(|holder| &holder.member);
+        let holder = holder.filter(|holder| self.enabled && Some(*holder) != own);
+        if holder == self.holders.get(lease) {
+            return;
+        }
+        self.forget(lease);
+        if let Some(holder) = holder {
+            self.holders.insert(lease.clone(), holder.clone());
+            let (cluster, commands) = (&self.cluster, &self.commands);
+            let task = self.tasks.entry(holder.clone()).or_insert_with(|| {
+                let watching = watch(cluster.clone(), holder.clone(), commands.clone());
+                Task { leases: 0, handle: thread::spawn(watching).ok() }
+            });
+            task.leases += 1;
+        }
+    }
+
+    /// This node is a member from now on: whoever sees this process die closes it.
+    pub(super) fn joined(&self, member: &MemberId) {
+        if let Some(url) = self.cluster.store.url.as_deref() {
+            let (url, cluster) = (url.to_owned(), self.cluster.name().to_owned());
+            witness::entrust(&Ward { url, cluster, member: member.as_str().to_owned() });
+        }
+    }
+
+    /// This member is over.
+    pub(super) fn ended(&self, member: &MemberId) {
+        witness::release(member.as_str());
+    }
+
+    /// Nobody wants the lease any more, or somebody else has it.
+    pub(super) fn forget(&mut self, lease: &LeaseName) {
+        let Some(holder) = self.holders.remove(lease) else { return };
+        if let Some(task) = self.tasks.get_mut(&holder) {
+            task.leases -= 1;
+            if task.leases == 0 {
+                self.tasks.remove(&holder);
+            }
+        }
+    }
+}
+
+async fn watch(cluster: Cluster, member: MemberId, commands: Commands) {
+    let Some(profile) = profile(&cluster, &member).await else { return };
+    let Some(host) = profile.host else { return };
+    if witness::death(&host).await == Verdict::Dead {
+        tracing::info!(cluster = cluster.name(), %member, action = "witness", "its processes are dead");
+        commands.send(Command::Dead { member });
+    }
+}
+
+async fn profile(cluster: &Cluster, member: &MemberId) -> Option<Profile> {
+    for look in 0..LOOKS {
+        if let Ok(Some(stored)) = cluster.read_key(keys::profile(member)).await {
+            return Profile::read(&stored).ok();
+        }
+        tokio::time::sleep(FIRST_PAUSE * (1 << look)).await;
+    }
+    None
+}

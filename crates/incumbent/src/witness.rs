@@ -1,0 +1,35 @@
+//! Proof that a process is dead, so that nobody needs to wait for its ttl.
+//!
+//! A member may say in its profile which processes must be dead for nothing of it to run any
+//! more: its [`Evidence`]. A node on the same machine that waits for such a member watches these
+//! processes, and closes the member at the moment they end.
+//!
+//! Only proof counts. A paused process, a closed connection, a process id that now belongs to
+//! somebody else, another boot, another namespace, something that can't be read: all of that is
+//! no proof, and the ttl is waited for as ever.
+//!
+//! A process has to ask for it:
+//!
+//! - [`init`] at the top of `main` starts a helper process that sees the end of the program, and
+//!   closes its members for nodes on other machines too.
+//! - `incumbent run` gives evidence for itself and the command that it runs.
+
+mod closing;
+mod gather;
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(not(target_os = "linux"))]
+#[path = "witness/helper_elsewhere.rs"]
+mod helper;
+#[cfg(target_os = "linux")]
+mod proof;
+#[cfg(not(target_os = "linux"))]
+#[path = "witness/proof_elsewhere.rs"]
+mod proof;
+
+pub use closing::{Ward, close};
+pub use gather::evidence;
+pub use helper::init;
+pub(crate) use helper::{entrust, is_active, release};
+pub use incumbent_core::records::{Evidence, Mark, ProcessEvidence};
+pub(crate) use proof::{Verdict, death};
