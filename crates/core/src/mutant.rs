@@ -52,12 +52,11 @@ pub enum Mutant {
     MissingListMeansNone,
     RewritesSteadyRosters,
     RecoveryWaits,
-    StaleLeaderOverwrites,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 44] = [
         Self::TrustFromReply,
         Self::NoMargin,
         Self::ExpiryWithoutSwap,
@@ -102,7 +101,6 @@ impl Mutant {
         Self::MissingListMeansNone,
         Self::RewritesSteadyRosters,
         Self::RecoveryWaits,
-        Self::StaleLeaderOverwrites,
     ];
 
     /// What the mistake is, in a sentence.
@@ -174,7 +172,6 @@ impl Mutant {
             Self::RecoveryWaits => {
                 "duties without a live owner wait for the quiet window like a rebalancing"
             }
-            Self::StaleLeaderOverwrites => "a leader overwrites the roster of a later leader",
             Self::RewritesSteadyView => {
                 "the leader publishes the view at every review, changed or not"
             }

@@ -110,8 +110,7 @@ fn named_for(mutant: Mutant) -> &'static str {
         Mutant::RosterOutlivesMember
         | Mutant::CapabilityIgnored
         | Mutant::PausedIsPlaced
-        | Mutant::MissingListMeansNone
-        | Mutant::StaleLeaderOverwrites => "rosters",
+        | Mutant::MissingListMeansNone => "rosters",
         Mutant::RostersForgotten => "movement",
         Mutant::AcknowledgedBeforeStart
         | Mutant::AcknowledgeTimeoutIgnored

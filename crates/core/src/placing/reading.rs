@@ -158,9 +158,7 @@ impl Placing {
     fn observe_roster(&mut self, stored: &Record, planted: Planted) {
         // A roster that can't be read is written anew: it is advice, and ours to give.
         let mut content = Roster::read(stored).ok();
-        if content.as_ref().is_some_and(|roster| roster.term > self.term)
-            && !planted.is(Mutant::StaleLeaderOverwrites)
-        {
+        if content.as_ref().is_some_and(|roster| roster.term > self.term) {
             self.stage = Stage::Superseded;
         }
         let Some(id) = stored.key.as_str().strip_prefix("roster/").map(MemberId::new) else {
