@@ -5,6 +5,7 @@ mod allocations;
 mod beat;
 mod counting;
 mod hand_over;
+mod plan;
 mod player;
 mod question;
 mod report;
@@ -43,6 +44,8 @@ enum Part {
     Beat,
     /// A clean hand-over between two processes against a bare commit.
     HandOver,
+    /// Plans for 100,000 duties on 1,000 nodes.
+    Plan,
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +75,9 @@ fn main() -> Result<()> {
     }
     if wanted(Part::HandOver) {
         hand_over::measure(arguments.hand_overs, &mut report)?;
+    }
+    if wanted(Part::Plan) {
+        plan::measure(&mut report)?;
     }
     report.print(arguments.json);
     Ok(())
