@@ -10,6 +10,7 @@ mod counting;
 mod fleet;
 mod hand_over;
 mod partner;
+mod plan;
 mod player;
 mod question;
 mod report;
@@ -50,6 +51,8 @@ enum Part {
     Beat,
     /// A clean hand-over between two processes against a bare commit.
     HandOver,
+    /// Plans for 100,000 duties on 1,000 nodes.
+    Plan,
 }
 
 #[derive(Debug, Subcommand)]
@@ -111,6 +114,9 @@ fn main() -> Result<()> {
     }
     if wanted(Part::HandOver) {
         hand_over::measure(arguments.hand_overs, &mut report)?;
+    }
+    if wanted(Part::Plan) {
+        plan::measure(&mut report)?;
     }
     report.print(arguments.json);
     Ok(())

@@ -14,7 +14,7 @@ use crate::recover::recover;
 use crate::room::make_room;
 use crate::rule::Rule;
 use crate::situation::{Pin, Situation};
-use crate::wishes::fulfil;
+use crate::wishes::{fulfil, has_own_strategies};
 
 /// More rounds than settling needs; each makes something better for good.
 const ROUNDS: usize = 16;
@@ -48,9 +48,13 @@ fn plan_with(situation: &Situation, planted: Planted) -> Plan {
 fn settle(draft: &mut Draft<'_, '_>) {
     for _ in 0..ROUNDS {
         let wished = fulfil(draft);
-        while recover(draft) || make_room(draft) {}
+        // A strategy is asked again after recovery: it may want something else then.
+        let mut recovered = false;
+        while recover(draft) || make_room(draft) {
+            recovered = has_own_strategies(&draft.layout.problem.situation.policy);
+        }
         let preferred = prefer(draft);
-        if !(balance(draft) | preferred | wished) {
+        if !(balance(draft) | preferred | wished | recovered) {
             return;
         }
     }

@@ -4,9 +4,18 @@ use crate::draft::Draft;
 use crate::grid::Grid;
 use crate::index::{DutyAt, NodeAt};
 use crate::outcome::Why;
-use crate::policy::{Place, Strategy};
+use crate::policy::{Place, Policy, Strategy};
 use crate::preference::Rank;
 use crate::ready::Together;
+
+/// Whether any strategy places duties through the grid.
+pub(crate) fn has_own_strategies(policy: &Policy) -> bool {
+    let for_all = match policy.strategy {
+        Strategy::Even | Strategy::Weighted | Strategy::PreferredNode(_) => false,
+        Strategy::GroupAffinity | Strategy::Own(_) => true,
+    };
+    for_all || !policy.families.is_empty()
+}
 
 /// Lets all strategies place their duties. Returns whether anything changed.
 pub(crate) fn fulfil(draft: &mut Draft<'_, '_>) -> bool {

@@ -112,6 +112,24 @@ fn a_family_may_have_a_placement_of_its_own() {
     assert!(others.is_empty(), "{plan:?}");
 }
 
+/// Found by `PROPTEST_CASES=60000 cargo test -p incumbent-planner a_balanced`: the other family's
+/// duty found its home only after the strategy had been asked.
+#[test]
+fn a_strategy_sees_what_recovery_did() {
+    let mut situation = two_families(2, 2);
+    situation.nodes[0].load = 1;
+    situation.nodes[1].load = 2;
+    situation.nodes[1].families.remove("f");
+    situation.duties[0].weight = 2;
+    situation.duties[1].running = Some(0);
+    situation.policy.families =
+        BTreeMap::from([("g".to_owned(), Arc::new(Together) as Arc<dyn Place>)]);
+    let first = plan(&situation);
+    assert_eq!(first.target, [Some(0), Some(1)]);
+    first.apply(&mut situation);
+    assert_eq!(plan(&situation).moves, []);
+}
+
 #[test]
 fn each_family_or_version_can_be_even_by_itself() {
     let mut situation = two_families(2, 12);
