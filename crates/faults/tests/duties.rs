@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     dead_code,
     unreachable_pub,
     reason = "this is test code, although not all of it is a test"

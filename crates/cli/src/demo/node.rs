@@ -117,6 +117,10 @@ fn tell(event: Event) {
         Event::Elected { .. }
         | Event::Lost { .. }
         | Event::Freed { .. }
+        | Event::DutyStarted { .. }
+        | Event::DutyFailed { .. }
+        | Event::DutyDone { .. }
+        | Event::DutyStopped { .. }
         | Event::MemberJoined(_)
         | Event::MemberLeft(_)
         | Event::Left => {}
