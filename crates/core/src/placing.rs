@@ -111,8 +111,9 @@ pub(crate) struct Placing {
     duties_of: BTreeSet<String>,
     /// Who held the lease of a duty when this leader was elected.
     holders: BTreeMap<DutyId, MemberId>,
-    /// Assignments that were not acknowledged yet, and since when they could be.
-    pending: BTreeMap<(MemberId, DutyId), Moment>,
+    /// Assignments that were not acknowledged yet, since when they could be, and from which
+    /// revision of the roster on a report speaks of them.
+    pending: BTreeMap<(MemberId, DutyId), (Moment, u64)>,
     /// Duties that don't stop, and since when.
     draining: BTreeMap<(MemberId, DutyId), Moment>,
     /// Whom a duty avoids, and until when.

@@ -117,7 +117,7 @@ impl Cluster {
     }
 
     /// All leases that anybody ever held, in the order of their names, with the lease of the
-    /// cluster's own leader.
+    /// cluster's own leader. [`Self::duties`] has those of duties.
     ///
     /// # Errors
     /// If the store can't be reached or a record can't be read.

@@ -1,5 +1,9 @@
 //! What operators see of duties, and what they ask for.
-#![allow(clippy::unwrap_used, reason = "this is test code, also where it is no test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "this is test code, also where it is no test"
+)]
 
 mod common;
 
@@ -79,6 +83,8 @@ async fn anybody_can_see_how_duties_stand_and_where_they_run() {
         assert_eq!(a.progress.as_deref(), Some("a works"));
         let place = soon(cluster.where_is("f/a")).await.unwrap().unwrap();
         assert_eq!((place.node.as_str(), place.address.as_deref()), ("first", Some("first:1")));
+        let leases = soon(cluster.leases()).await.unwrap();
+        assert_eq!(leases.len(), 1, "the leader's alone: {leases:?}");
         let moves = soon(cluster.moves()).await.unwrap();
         assert!(moves.iter().any(|moved| moved.to.as_deref() == Some("first")), "{moves:?}");
         assert!(

@@ -191,7 +191,7 @@ impl Placing {
     fn give_up_waiting(&mut self, round: &Round<'_>) {
         let now = round.now;
         let mut late = Vec::new();
-        for ((id, duty), since) in &mut self.pending {
+        for ((id, duty), (since, _)) in &mut self.pending {
             let elsewhere =
                 |(member, draining): &(MemberId, DutyId)| member != id && draining == duty;
             if self.draining.keys().any(elsewhere) {
@@ -324,7 +324,7 @@ impl Placing {
             let empty = BTreeSet::new();
             let former = before.map_or(&empty, |before| &before.duties);
             for duty in duties.difference(former) {
-                self.pending.insert((id.clone(), duty.clone()), round.now);
+                self.pending.insert((id.clone(), duty.clone()), (round.now, revision));
             }
             self.pending.retain(|(member, duty), _| member != id || duties.contains(duty));
             let expect = stored.map_or(Expect::Absent, crate::leader::Stored::expect);
@@ -406,7 +406,7 @@ impl Placing {
         if round.planted.is(Mutant::RewritesSteadyRosters) {
             return now + round.timing.beat;
         }
-        let overdue = |((id, duty), since): (&(MemberId, DutyId), &Moment)| {
+        let overdue = |((id, duty), (since, _)): (&(MemberId, DutyId), &(Moment, u64))| {
             *since + patience(round, id, duty)
         };
         let pending = self.pending.iter().map(overdue).min();
@@ -430,12 +430,12 @@ impl Placing {
     }
 }
 
-/// How long a duty may take to start.
+/// How long to wait for word that a duty has started.
 fn patience(round: &Round<'_>, id: &MemberId, duty: &DutyId) -> Duration {
     let family = round.leader.profile(id).and_then(|profile| profile.families.get(duty.family()));
     let ms = family.map_or(30_000, |family| family.acknowledge_ms);
-    // Reports come once a beat, and are read at the next.
-    Duration::from_millis(ms).max(round.timing.beat * 3)
+    // A report comes once a beat, the next beat tells of it, and the leader lists once a beat.
+    Duration::from_millis(ms) + round.timing.beat * 4
 }
 
 /// The question, and what a planted mistake makes of it.

@@ -183,23 +183,21 @@ impl Placing {
             let open =
                 |report: &Report| report.waiting.contains(duty) || report.starting.contains(duty);
             if !current || report.is_some_and(open) {
-                self.pending.entry((id.clone(), duty.clone())).or_insert(now);
+                let new = (now, roster.revision);
+                self.pending.entry((id.clone(), duty.clone())).or_insert(new);
             }
         }
     }
 
     fn observe_report(&mut self, now: Moment, report: Report, planted: Planted) {
         let id = report.member.clone();
-        let current = self
-            .rosters
-            .get(&id)
-            .and_then(|roster| roster.content.as_ref())
-            .is_some_and(|roster| roster.revision == report.roster);
-        if current {
-            self.pending.retain(|(member, duty), _| {
-                *member != id || report.waiting.contains(duty) || report.starting.contains(duty)
-            });
-        }
+        // A report is mostly about an older roster than the last; it speaks of what was in both.
+        self.pending.retain(|(member, duty), (_, revision)| {
+            *member != id
+                || report.roster < *revision
+                || report.waiting.contains(duty)
+                || report.starting.contains(duty)
+        });
         self.draining.retain(|(member, duty), _| *member != id || report.draining.contains(duty));
         for duty in &report.draining {
             self.draining.entry((id.clone(), duty.clone())).or_insert(now);

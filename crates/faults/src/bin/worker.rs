@@ -92,7 +92,7 @@ fn policy(text: &str) -> Result<Drain> {
 
 /// Asks again and again whether the duty is this node's, and writes down the answers.
 async fn plain(duty: Duty, log: Log) -> WorkResult {
-    let _told = Told::new(&duty);
+    let mut told = None;
     let term = duty.term();
     let stopping = duty.stopping();
     loop {
@@ -104,6 +104,8 @@ async fn plain(duty: Duty, log: Log) -> WorkResult {
         if !held {
             break;
         }
+        // What is told is written down already, so that it can be counted on.
+        told.get_or_insert_with(|| Told::new(&duty));
         let _ = tokio::time::timeout(PAUSE, stopping.cancelled()).await;
     }
     let why = match duty.stopped().await.why {

@@ -15,7 +15,7 @@ use super::reading::{nonsense, records};
 use crate::error::ClusterError;
 
 /// What the leases of duties begin with.
-const LEASES: &str = "incumbent/duty/";
+pub(super) const LEASES: &str = "incumbent/duty/";
 
 /// What the records say about duties. They are read together but not in one instant, so what is
 /// just changing may look contradictory; it is for display and decides nothing.

@@ -5,7 +5,7 @@ use std::fmt;
 use incumbent_core::DutyId;
 use incumbent_core::records::{Moved, Wish};
 use incumbent_core::survey::{Question, Survey};
-use incumbent_planner::{Plan, Policy, Rebalance, plan};
+use incumbent_planner::{Plan, Policy, Rebalance, explain, plan};
 
 use super::picture::Picture;
 use super::{Cluster, DutyStanding};
@@ -86,7 +86,7 @@ impl Cluster {
         let mut lines = vec![picture.standing_line(&duty)];
         lines.extend(picture.wish_lines(&duty));
         lines.extend(picture.avoided_line(&duty));
-        lines.extend(plan_line(&picture, &duty));
+        lines.extend(plan_lines(&picture, &duty));
         Ok(Some(Explanation { duty: picture.standing(&duty), lines }))
     }
 
@@ -140,18 +140,13 @@ impl Picture {
     }
 }
 
-/// What the planner would do with the duty.
-fn plan_line(picture: &Picture, duty: &DutyId) -> Option<String> {
-    let (survey, question, plan) = planned(picture, Strategy::Even);
-    let at = question.duties.iter().position(|known| known == duty)?;
-    if let Some(unplaced) = plan.unplaced.iter().find(|unplaced| unplaced.duty == at) {
-        return Some(format!("a plan made now places it nowhere: {}", unplaced.reason));
-    }
-    let node = node_name(&survey, &question, *plan.target.get(at)?)?;
-    Some(match plan.moves.iter().find(|step| step.duty == at) {
-        Some(step) => format!("a plan made now moves it to {node}: {}", step.why),
-        None => format!("a plan made now leaves it on {node}"),
-    })
+/// What a plan made now would do with the duty, and why it isn't on each other node.
+fn plan_lines(picture: &Picture, duty: &DutyId) -> Vec<String> {
+    let (_, question, plan) = planned(picture, Strategy::Even);
+    let at = question.duties.iter().position(|known| known == duty);
+    let explained = at.and_then(|at| explain(&question.situation, &plan, at));
+    let text = explained.map(|explained| explained.to_string()).unwrap_or_default();
+    text.lines().map(|line| format!("planned: {}", line.trim())).collect()
 }
 
 fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {

@@ -33,6 +33,9 @@ impl Cluster {
         let mut states = Vec::with_capacity(leases.len());
         for stored in &leases {
             let record = LeaseRecord::read(stored)?;
+            if record.name.starts_with(super::picture::LEASES) {
+                continue;
+            }
             let key = record.holder.as_ref().map(|holder| keys::member(&holder.member));
             let holder = key.and_then(|key| members.get(&key).copied());
             states.push(state(record, holder)?);

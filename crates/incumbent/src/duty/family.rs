@@ -142,8 +142,8 @@ impl Family {
         self
     }
 
-    /// How long a duty may take to start (30 s, and three beats at least) before it is placed
-    /// elsewhere.
+    /// How long a duty may take to start (30 s) before it is placed elsewhere. Word of its start
+    /// may take four beats to reach the leader, so that it takes so much longer.
     #[must_use]
     pub fn acknowledge_timeout(mut self, timeout: Duration) -> Self {
         self.profile.acknowledge_ms = millis(timeout);
