@@ -78,6 +78,9 @@ fn run(command: Command) -> Result<bool> {
             for step in steps::ALL {
                 println!("{:<10} {}", step.name, step.about);
             }
+            for step in steps::FULL {
+                println!("{:<10} {} (with --full)", step.name, step.about);
+            }
             Ok(true)
         }
         Command::Failures => failures::check(&root),

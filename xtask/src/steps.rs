@@ -47,19 +47,31 @@ pub(crate) const ALL: &[Step] = &[
     Step { name: "deny", about: "licences and advisories of all dependencies", run: cargo::deny },
 ];
 
+/// Steps that only `--full` has.
+pub(crate) const FULL: &[Step] = &[Step {
+    name: "fleet",
+    about: "10, 100 and 1,000 nodes on one PostgreSQL, and none is lost",
+    run: proofs::fleet,
+}];
+
+/// The steps that need the servers.
+const SERVED: &[&str] = &["tests", "fleet"];
+
 /// Runs the steps, all or those named, and sums up.
 pub(crate) fn run(context: &Context, only: &[String]) -> Result<bool> {
+    let full = if context.full { FULL } else { &[] };
     for name in only {
-        if !ALL.iter().any(|step| step.name == name) {
-            let names: Vec<&str> = ALL.iter().map(|step| step.name).collect();
+        if !ALL.iter().chain(full).any(|step| step.name == name) {
+            let names: Vec<&str> = ALL.iter().chain(full).map(|step| step.name).collect();
             bail!("there is no step {name:?}; there are: {}", names.join(", "));
         }
     }
     let mut context = Context::new(context.root.clone(), context.full);
     let mut rows = Vec::new();
-    for step in ALL {
-        // Tests need the servers, also where they are asked for alone.
-        let needed = step.name == "servers" && only.iter().any(|name| name == "tests");
+    for step in ALL.iter().chain(full) {
+        // They need the servers also where they are asked for alone.
+        let served = only.iter().any(|name| SERVED.contains(&name.as_str()));
+        let needed = step.name == "servers" && served;
         if !only.is_empty() && !needed && !only.iter().any(|name| name == step.name) {
             continue;
         }

@@ -1,6 +1,7 @@
 //! What nodes cost the server of each store while nothing happens, counted on the way there.
 
 mod proxy;
+mod requests;
 
 use std::time::Duration;
 
@@ -95,14 +96,14 @@ async fn one(url: &str, arguments: &CostArguments) -> Result<()> {
     let before: Vec<Traffic> = seats.iter().map(|seat| seat.proxy.traffic()).collect();
     seats.iter().for_each(|seat| drop(seat.store.take()));
     tokio::time::sleep(Duration::from_secs(arguments.seconds)).await;
-    println!("| node | round trips a beat | bytes up a beat | bytes down a beat |");
+    println!("| node, for each of its beats | requests | bytes up | bytes down |");
     println!("| --- | --- | --- | --- |");
     for (seat, before) in seats.iter().zip(before) {
-        let Traffic { trips, up, down } = seat.proxy.traffic().since(before);
+        let Traffic { requests, up, down } = seat.proxy.traffic().since(before);
         let beats = seat.store.take().len() as f64;
         let each = |count: u64| count as f64 / beats;
-        let (trips, up, down) = (each(trips), each(up), each(down));
-        println!("| {} | {trips:.1} | {up:.0} | {down:.0} |", seat.what);
+        let (requests, up, down) = (each(requests), each(up), each(down));
+        println!("| {} | {requests:.1} | {up:.0} | {down:.0} |", seat.what);
     }
     for seat in seats {
         drop((seat._held, seat._standing));

@@ -15,8 +15,8 @@ use incumbent::{Moment, Node};
 
 const LEASE: &str = "scheduler";
 const TTL: Duration = Duration::from_secs(2);
-/// A ttl and a few seconds, on a machine that is busy with other tests.
-const BOUND: Duration = Duration::from_secs(15);
+/// A ttl and a few seconds are usual; a machine that is busy with other tests may take longer.
+const BOUND: Duration = Duration::from_secs(60);
 
 /// A stretch of time over which one node surely believed that it led.
 #[derive(Clone, Debug)]
@@ -130,6 +130,7 @@ fn never_two_leaders_while_the_server_fails() {
 
             server.pause(true);
             pause(2 * TTL.as_millis() as u64).await;
+            assert_eq!(contest.leader(), None, "somebody leads on without a store");
             server.pause(false);
             contest.led("after a pause longer than the ttl").await;
             pause(500).await;
@@ -142,6 +143,7 @@ fn never_two_leaders_while_the_server_fails() {
 
             proxy.freeze(true);
             pause(2 * TTL.as_millis() as u64).await;
+            assert_eq!(contest.leader(), None, "somebody leads on without a store");
             proxy.freeze(false);
             contest.led("after a path that swallowed everything").await;
             pause(500).await;

@@ -14,8 +14,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 const TTL: Duration = Duration::from_millis(1500);
-/// Within the ttl and a few seconds after the store is back there is a leader again.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// The ttl and a few seconds are usual; a machine that is busy with other tests may take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a candidate was told, when. The moments are CLOCK_BOOTTIME, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +110,14 @@ async fn leader_again(record: &Record, what: &str) {
     println!("{what}: a leader again after {waited:?}");
 }
 
+/// Requests that are never answered from now on end every leadership within a ttl.
+async fn nobody_leads(record: &Record) {
+    let cut_off = now();
+    tokio::time::sleep(TTL * 2).await;
+    let later = cut_off + TTL.as_nanos() as u64;
+    assert!(!record.leads_after(later), "somebody leads on without a store");
+}
+
 /// No two reigns of different candidates overlap, and later ones have higher terms.
 fn check(mut reigns: Vec<Reign>) {
     reigns.sort_by_key(|reign| reign.from);
@@ -144,7 +152,7 @@ fn never_two_leaders_and_soon_one_again_whatever_the_server_does() {
             leader_again(&record, "cut connections").await;
 
             server.pause(true);
-            tokio::time::sleep(TTL * 2).await;
+            nobody_leads(&record).await;
             server.pause(false);
             leader_again(&record, "a stopped server").await;
 
@@ -154,7 +162,7 @@ fn never_two_leaders_and_soon_one_again_whatever_the_server_does() {
             leader_again(&record, "a killed server").await;
 
             proxy.freeze(true);
-            tokio::time::sleep(TTL * 2).await;
+            nobody_leads(&record).await;
             proxy.freeze(false);
             leader_again(&record, "a silent network").await;
         }

@@ -42,6 +42,7 @@ async fn a_beat_is_one_message_for_each_thing_written_or_read() {
 #[tokio::test]
 async fn nodes_cost_the_same_however_many_leases_they_hold() {
     let Some(server) = Server::start() else { return };
+    let mut costs = Vec::new();
     for leases in [1, 100] {
         let bucket = fresh();
         let holder = Seat::new(&server, &bucket, "holder").await;
@@ -55,11 +56,13 @@ async fn nodes_cost_the_same_however_many_leases_they_hold() {
         pause(2_000).await;
         let before = (holder.proxy.traffic(), candidate.proxy.traffic());
         pause(5_000).await;
-        let writes = print(&format!("holder of {leases}"), before.0, holder.proxy.traffic());
-        assert!((8..=16).contains(&writes), "{writes} beats");
-        let writes = print("candidate", before.1, candidate.proxy.traffic());
-        assert!((8..=16).contains(&writes), "{writes} beats");
+        let holder = print(&format!("holder of {leases}"), before.0, holder.proxy.traffic());
+        let candidate = print("candidate", before.1, candidate.proxy.traffic());
+        costs.push((holder, candidate));
     }
+    // A hundred times as much would be far more than the noise.
+    assert!(costs[1].0 < costs[0].0 * 3.0, "{costs:?} messages a beat");
+    assert!(costs[1].1 < costs[0].1 * 3.0, "{costs:?} messages a beat");
 }
 
 /// A node with a path of its own.
@@ -78,7 +81,7 @@ impl Seat {
     }
 }
 
-fn print(who: &str, before: Traffic, after: Traffic) -> u64 {
+fn print(who: &str, before: Traffic, after: Traffic) -> f64 {
     let beats = after.writes - before.writes;
     let each = |before: u64, after: u64| (after - before) as f64 / beats as f64;
     println!(
@@ -87,5 +90,5 @@ fn print(who: &str, before: Traffic, after: Traffic) -> u64 {
         each(before.bytes_up, after.bytes_up),
         each(before.bytes_down, after.bytes_down),
     );
-    beats
+    each(before.messages, after.messages)
 }

@@ -111,8 +111,8 @@ enum Trouble {
 }
 
 /// What every session of ours has set, after what the URL's `options` say. All is looked up by
-/// primary key, also by a plan made when the table was small. The last is a mark: whoever doesn't
-/// find it there talks through a pooler.
+/// primary key, also by a plan made when the table was small, and so what is prepared is planned
+/// once. The last is a mark: whoever doesn't find it there talks through a pooler.
 fn settings(options: &PostgresOptions) -> String {
     let given = options.config.get_options().unwrap_or_default();
     let (lock, statement) =
@@ -120,7 +120,7 @@ fn settings(options: &PostgresOptions) -> String {
     format!(
         "{given} -c lock_timeout={lock} -c statement_timeout={statement} \
          -c idle_in_transaction_session_timeout={statement} -c search_path=pg_catalog \
-         -c enable_seqscan=off -c jit=off \
+         -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan \
          -c default_transaction_isolation=read\\ committed \
          -c default_transaction_read_only=off -c incumbent.session=own"
     )

@@ -39,7 +39,6 @@ pub(crate) fn npm(package: &str, below: &std::path::Path) -> Result<()> {
 }
 
 /// Installs a package of pip below a directory.
-#[expect(dead_code, reason = "for servers that only pip has, which come with their stores")]
 pub(crate) fn pip(package: &str, below: &std::path::Path) -> Result<()> {
     if find("pip").is_none() {
         bail!("it is not installed, and there is no pip here: install {package} by hand");

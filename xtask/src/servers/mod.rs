@@ -9,6 +9,7 @@ mod etcd;
 mod install;
 mod instance;
 mod mariadb;
+mod moto;
 mod nats;
 mod postgres;
 mod redis;
@@ -52,16 +53,22 @@ const ALL: &[Server] = &[
     etcd::SERVER,
     nats::SERVER,
     azurite::SERVER,
+    moto::SERVER,
 ];
 
 /// Those that can be done without: where they can't be had they are named, and no failure.
-const OPTIONAL: &[&str] = &[nats::SERVER.name, azurite::SERVER.name];
+const OPTIONAL: &[&str] = &[nats::SERVER.name, azurite::SERVER.name, moto::SERVER.name];
+
+/// Those that are slow, and started with `--full` alone.
+const FULL: &[&str] = &[moto::SERVER.name];
 
 /// Starts all servers, and tells the tests where they are. One that can't be had is a failure,
 /// because the tests of its store would be missing, unless it is among the optional ones.
 pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
     let (mut missing, mut without) = (Vec::new(), Vec::new());
-    for server in ALL {
+    // Tests that need one of them fail without it from here on.
+    context.variables.push(("INCUMBENT_REQUIRE_SERVERS".to_owned(), "1".to_owned()));
+    for server in ALL.iter().filter(|server| context.full || !FULL.contains(&server.name)) {
         if !context.root.join(server.store).join("Cargo.toml").is_file() {
             println!("{}: not needed, there is no {}", server.name, server.store);
             continue;
@@ -81,6 +88,10 @@ pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
             Ok(running) => {
                 println!("{}: {}", server.name, running.url);
                 context.variables.push((server.variable.to_owned(), running.url.clone()));
+                if server.name == moto::SERVER.name {
+                    let pairs = moto::CREDENTIALS.map(|(name, it)| (name.into(), it.into()));
+                    context.variables.extend(pairs);
+                }
                 context.servers.push(running);
             }
             Err(error) => {

@@ -11,6 +11,9 @@ use anyhow::Result;
 use crate::process;
 use crate::step::{Context, Counts, Verdict};
 
+/// Every store, in the command line and in the benchmark too.
+const FEATURES: &str = "incumbent-cli/all-stores,incumbent-bench/all-stores";
+
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 pub(super) fn fmt(context: &mut Context) -> Result<Verdict> {
@@ -22,6 +25,8 @@ pub(super) fn clippy(context: &mut Context) -> Result<Verdict> {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--features",
+        FEATURES,
         "--",
         "--deny",
         "warnings",
@@ -29,21 +34,23 @@ pub(super) fn clippy(context: &mut Context) -> Result<Verdict> {
 }
 
 pub(super) fn tests(context: &mut Context) -> Result<Verdict> {
-    let arguments = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"];
-    counted(&mut context.cargo(&arguments))
+    let mut command = context.cargo(&["test", "--workspace", "--features", FEATURES]);
+    counted(command.args(["--lib", "--bins", "--tests", "--no-fail-fast"]))
 }
 
 pub(super) fn doctests(context: &mut Context) -> Result<Verdict> {
-    counted(&mut context.cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]))
+    let mut command = context.cargo(&["test", "--workspace", "--features", FEATURES]);
+    counted(command.args(["--doc", "--no-fail-fast"]))
 }
 
 pub(super) fn docs(context: &mut Context) -> Result<Verdict> {
-    let mut command = context.cargo(&["doc", "--workspace", "--no-deps"]);
+    let mut command = context.cargo(&["doc", "--workspace", "--features", FEATURES, "--no-deps"]);
     plain(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 pub(super) fn readme(context: &mut Context) -> Result<Verdict> {
-    let verdict = counted(&mut context.cargo(&["test", "--workspace", "--test", "readme"]))?;
+    let arguments = ["test", "--workspace", "--features", FEATURES, "--test", "readme"];
+    let verdict = counted(&mut context.cargo(&arguments))?;
     Ok(match verdict {
         Verdict::Tests(Counts { passed: 0, failed: 0, .. }) => {
             Verdict::Failed("there is no test of the README".to_owned())

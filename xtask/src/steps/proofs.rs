@@ -24,6 +24,11 @@ pub(super) fn demo(context: &mut Context) -> Result<Verdict> {
     plain(&mut context.cargo(&["run", "--release", "--", "demo", "--tour"]))
 }
 
+pub(super) fn fleet(context: &mut Context) -> Result<Verdict> {
+    let arguments = ["--package", "incumbent-bench", "--features", "all-stores", "--", "fleet"];
+    plain(context.cargo(&["run", "--release"]).args(arguments))
+}
+
 fn simulate(context: &Context, arguments: &[&str]) -> Result<Verdict> {
     let mut command = context.cargo(&["run", "--release", "--package", "incumbent-sim", "--"]);
     let ran = process::run(command.args(arguments), PATIENCE, |_| {})?;

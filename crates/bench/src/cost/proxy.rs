@@ -1,18 +1,19 @@
 //! A path to a server that counts what goes over it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 
+use super::requests::Requests;
+
 /// What went over a path so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Traffic {
-    /// How often the server spoke after it had been spoken to.
-    pub(super) trips: u64,
+    pub(super) requests: u64,
     pub(super) up: u64,
     pub(super) down: u64,
 }
@@ -20,7 +21,7 @@ pub(super) struct Traffic {
 impl Traffic {
     pub(super) fn since(self, before: Self) -> Self {
         Self {
-            trips: self.trips - before.trips,
+            requests: self.requests - before.requests,
             up: self.up - before.up,
             down: self.down - before.down,
         }
@@ -29,7 +30,7 @@ impl Traffic {
 
 #[derive(Default)]
 struct Counters {
-    trips: AtomicU64,
+    requests: AtomicU64,
     up: AtomicU64,
     down: AtomicU64,
 }
@@ -48,10 +49,11 @@ impl Proxy {
         let here = listener.local_addr()?.to_string();
         let counters = Arc::new(Counters::default());
         let proxy = Self { url: url.replacen(&target, &here, 1), counters: Arc::clone(&counters) };
+        let url = url.to_owned();
         Handle::current().spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 if let Ok(server) = TcpStream::connect(&target).await {
-                    carry(client, server, &counters);
+                    carry(client, server, Requests::of(&url), &counters);
                 }
             }
         });
@@ -60,8 +62,8 @@ impl Proxy {
 
     pub(super) fn traffic(&self) -> Traffic {
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
-        let Counters { trips, up, down } = &*self.counters;
-        Traffic { trips: read(trips), up: read(up), down: read(down) }
+        let Counters { requests, up, down } = &*self.counters;
+        Traffic { requests: read(requests), up: read(up), down: read(down) }
     }
 }
 
@@ -74,36 +76,35 @@ fn authority(url: &str) -> Option<&str> {
     host.contains(':').then_some(host)
 }
 
-fn carry(client: TcpStream, server: TcpStream, counters: &Arc<Counters>) {
+fn carry(client: TcpStream, server: TcpStream, requests: Requests, counters: &Arc<Counters>) {
     let _ = client.set_nodelay(true);
     let _ = server.set_nodelay(true);
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let asked = Arc::new(AtomicBool::new(false));
+    let requests = Arc::new(Mutex::new(requests));
+    let (asking, answering) = (Arc::clone(&requests), requests);
     let counting = Arc::clone(counters);
-    let asking = Arc::clone(&asked);
-    Handle::current().spawn(copy(from_client, to_server, move |count| {
-        counting.up.fetch_add(count, Ordering::SeqCst);
-        asking.store(true, Ordering::SeqCst);
+    Handle::current().spawn(copy(from_client, to_server, move |bytes| {
+        counting.up.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+        let begun = asking.lock().unwrap_or_else(PoisonError::into_inner).sent(bytes);
+        counting.requests.fetch_add(begun, Ordering::SeqCst);
     }));
     let counting = Arc::clone(counters);
-    Handle::current().spawn(copy(from_server, to_client, move |count| {
-        counting.down.fetch_add(count, Ordering::SeqCst);
-        if asked.swap(false, Ordering::SeqCst) {
-            counting.trips.fetch_add(1, Ordering::SeqCst);
-        }
+    Handle::current().spawn(copy(from_server, to_client, move |bytes| {
+        counting.down.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+        answering.lock().unwrap_or_else(PoisonError::into_inner).answered();
     }));
 }
 
 async fn copy(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
-    count: impl Fn(u64),
+    count: impl Fn(&[u8]),
 ) {
     let mut buffer = vec![0; 65_536];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        count(read as u64);
         let Some(bytes) = buffer.get(..read) else { return };
+        count(bytes);
         if to.write_all(bytes).await.is_err() {
             return;
         }
@@ -144,7 +145,7 @@ mod tests {
                 served.write_all(b"answer").await.unwrap();
                 client.read_exact(&mut buffer[..6]).await.unwrap();
             }
-            assert_eq!(proxy.traffic(), Traffic { trips: 3, up: 24, down: 18 });
+            assert_eq!(proxy.traffic(), Traffic { requests: 3, up: 24, down: 18 });
         });
     }
 }
