@@ -10,6 +10,7 @@
 mod common;
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use common::Trial;
@@ -31,6 +32,8 @@ const COMMAND: &str = r#"
 
 /// A ttl that nobody waits for in these tests.
 const LONG: &str = "60s";
+/// One that is waited for, and outlasts the pauses of a busy machine.
+const SHORT: &str = "6s";
 /// The death is noticed without it.
 const EARLY: Duration = Duration::from_secs(30);
 
@@ -73,6 +76,9 @@ impl Fault {
 struct Stage {
     trial: Trial,
     log: Log,
+    program: PathBuf,
+    /// Root that plays an ordinary user.
+    demoted: bool,
     layout: Layout,
     fault: Fault,
     runs: Vec<Run>,
@@ -81,34 +87,36 @@ struct Stage {
 impl Stage {
     fn new(layout: Layout, fault: Fault) -> Self {
         let trial = Trial::new();
-        // A copy that ordinary users can reach, made by another process: one that this test had
-        // open for writing could not be run.
-        let program = env!("CARGO_BIN_EXE_incumbent");
-        let copied = std::process::Command::new("cp").arg(program).arg(trial.path()).status();
-        assert!(copied.unwrap().success());
-        if rustix::process::geteuid().is_root() && layout == Layout::Plain {
+        let mut program = PathBuf::from(env!("CARGO_BIN_EXE_incumbent"));
+        let demoted = rustix::process::geteuid().is_root() && layout == Layout::Plain;
+        if demoted {
+            // A copy that an ordinary user can reach, made by another process: one that this test
+            // had open for writing could not be run.
+            let copied = std::process::Command::new("cp").arg(&program).arg(trial.path()).status();
+            assert!(copied.unwrap().success());
+            program = trial.path().join("incumbent");
             std::os::unix::fs::chown(trial.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         let log = Log::new(trial.path());
-        Self { trial, log, layout, fault, runs: Vec::new() }
+        Self { trial, log, program, demoted, layout, fault, runs: Vec::new() }
     }
 
     fn command(&self, flags: &[&str]) -> std::process::Command {
-        let mut command = std::process::Command::new(self.trial.path().join("incumbent"));
+        let mut command = std::process::Command::new(&self.program);
         command.args(["run", "-q", "--lease", "job"]).args(flags);
         command.env("INCUMBENT_STORE", self.trial.url()).env("LOG", &self.log.0);
         let storm = if self.fault == Fault::KillHolderInStorm { storm() } else { 0 };
         command.env("STORM", storm.to_string()).env_remove("INCUMBENT_NODE");
         command.env_remove("XDG_RUNTIME_DIR").env_remove("INCUMBENT_CLUSTER");
         command.current_dir(self.trial.path());
-        if rustix::process::geteuid().is_root() && self.layout == Layout::Plain {
+        if self.demoted {
             command.uid(NOBODY).gid(NOBODY);
         }
         command
     }
 
     fn start(&mut self) {
-        let ttl = if self.fault.is_proven(self.layout) { LONG } else { "3s" };
+        let ttl = if self.fault.is_proven(self.layout) { LONG } else { SHORT };
         let isolate = match self.layout {
             Layout::Plain => "--isolate=never",
             Layout::Isolated => "--isolate=always",
