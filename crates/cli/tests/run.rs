@@ -83,6 +83,19 @@ fn the_command_finds_what_it_holds_in_its_environment() {
 }
 
 #[test]
+fn what_has_left_leaves_nothing_but_its_lease() {
+    let stage = Stage::new();
+    for _ in 0..2 {
+        stage.run(&[], &["true"]).succeeds();
+    }
+    let file = rusqlite::Connection::open(stage.trial.path().join("trial.db")).unwrap();
+    let mut keys = file.prepare("SELECT key FROM incumbent_records ORDER BY key").unwrap();
+    let keys = keys.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let keys: Vec<String> = keys.map(Result::unwrap).collect();
+    assert_eq!(keys, ["lease/job"]);
+}
+
+#[test]
 fn standard_input_passes_through_and_a_shell_is_asked_for() {
     let stage = Stage::new();
     let input = stage.trial.path().join("input");

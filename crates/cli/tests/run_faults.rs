@@ -151,14 +151,27 @@ impl Stage {
                 send(guardian, Signal::KILL);
             }
             Fault::KillCommand => send(command(guardian, self.layout), Signal::KILL),
-            Fault::StopHolder => holder.signal(Signal::STOP),
+            Fault::StopHolder => {
+                self.between_writes(|| holder.signal(Signal::STOP));
+                return vec![holder.pid()];
+            }
             Fault::StopBoth => {
-                holder.signal(Signal::STOP);
+                self.between_writes(|| holder.signal(Signal::STOP));
                 send(guardian, Signal::STOP);
                 return vec![holder.pid(), guardian];
             }
         }
-        if self.fault == Fault::StopHolder { vec![holder.pid()] } else { Vec::new() }
+        Vec::new()
+    }
+
+    /// Does something while nobody else writes. Who is stopped in the middle of a write keeps the
+    /// lock of a SQLite file, and with it everybody else from writing.
+    fn between_writes(&self, act: impl FnOnce()) {
+        let file = rusqlite::Connection::open(self.trial.path().join("trial.db")).unwrap();
+        file.busy_timeout(common::PATIENCE).unwrap();
+        file.execute_batch("BEGIN IMMEDIATE").unwrap();
+        act();
+        file.execute_batch("ROLLBACK").unwrap();
     }
 
     /// The term in which the lease is held.
