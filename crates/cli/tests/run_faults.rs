@@ -203,7 +203,7 @@ fn full() -> bool {
 }
 
 fn storm() -> u32 {
-    if full() { 200 } else { 20 }
+    if full() { 50 } else { 20 }
 }
 
 fn command(guardian: i32, layout: Layout) -> i32 {
