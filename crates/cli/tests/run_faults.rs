@@ -10,6 +10,7 @@
 mod common;
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use common::Trial;
@@ -31,6 +32,8 @@ const COMMAND: &str = r#"
 
 /// A ttl that nobody waits for in these tests.
 const LONG: &str = "60s";
+/// One that is waited for, and outlasts the pauses of a busy machine.
+const SHORT: &str = "6s";
 /// The death is noticed without it.
 const EARLY: Duration = Duration::from_secs(30);
 
@@ -73,6 +76,9 @@ impl Fault {
 struct Stage {
     trial: Trial,
     log: Log,
+    program: PathBuf,
+    /// Root that plays an ordinary user.
+    demoted: bool,
     layout: Layout,
     fault: Fault,
     runs: Vec<Run>,
@@ -81,34 +87,36 @@ struct Stage {
 impl Stage {
     fn new(layout: Layout, fault: Fault) -> Self {
         let trial = Trial::new();
-        // A copy that ordinary users can reach, made by another process: one that this test had
-        // open for writing could not be run.
-        let program = env!("CARGO_BIN_EXE_incumbent");
-        let copied = std::process::Command::new("cp").arg(program).arg(trial.path()).status();
-        assert!(copied.unwrap().success());
-        if rustix::process::geteuid().is_root() && layout == Layout::Plain {
+        let mut program = PathBuf::from(env!("CARGO_BIN_EXE_incumbent"));
+        let demoted = rustix::process::geteuid().is_root() && layout == Layout::Plain;
+        if demoted {
+            // A copy that an ordinary user can reach, made by another process: one that this test
+            // had open for writing could not be run.
+            let copied = std::process::Command::new("cp").arg(&program).arg(trial.path()).status();
+            assert!(copied.unwrap().success());
+            program = trial.path().join("incumbent");
             std::os::unix::fs::chown(trial.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         let log = Log::new(trial.path());
-        Self { trial, log, layout, fault, runs: Vec::new() }
+        Self { trial, log, program, demoted, layout, fault, runs: Vec::new() }
     }
 
     fn command(&self, flags: &[&str]) -> std::process::Command {
-        let mut command = std::process::Command::new(self.trial.path().join("incumbent"));
+        let mut command = std::process::Command::new(&self.program);
         command.args(["run", "-q", "--lease", "job"]).args(flags);
         command.env("INCUMBENT_STORE", self.trial.url()).env("LOG", &self.log.0);
         let storm = if self.fault == Fault::KillHolderInStorm { storm() } else { 0 };
         command.env("STORM", storm.to_string()).env_remove("INCUMBENT_NODE");
         command.env_remove("XDG_RUNTIME_DIR").env_remove("INCUMBENT_CLUSTER");
         command.current_dir(self.trial.path());
-        if rustix::process::geteuid().is_root() && self.layout == Layout::Plain {
+        if self.demoted {
             command.uid(NOBODY).gid(NOBODY);
         }
         command
     }
 
     fn start(&mut self) {
-        let ttl = if self.fault.is_proven(self.layout) { LONG } else { "3s" };
+        let ttl = if self.fault.is_proven(self.layout) { LONG } else { SHORT };
         let isolate = match self.layout {
             Layout::Plain => "--isolate=never",
             Layout::Isolated => "--isolate=always",
@@ -143,14 +151,27 @@ impl Stage {
                 send(guardian, Signal::KILL);
             }
             Fault::KillCommand => send(command(guardian, self.layout), Signal::KILL),
-            Fault::StopHolder => holder.signal(Signal::STOP),
+            Fault::StopHolder => {
+                self.between_writes(|| holder.signal(Signal::STOP));
+                return vec![holder.pid()];
+            }
             Fault::StopBoth => {
-                holder.signal(Signal::STOP);
+                self.between_writes(|| holder.signal(Signal::STOP));
                 send(guardian, Signal::STOP);
                 return vec![holder.pid(), guardian];
             }
         }
-        if self.fault == Fault::StopHolder { vec![holder.pid()] } else { Vec::new() }
+        Vec::new()
+    }
+
+    /// Does something while nobody else writes. Who is stopped in the middle of a write keeps the
+    /// lock of a SQLite file, and with it everybody else from writing.
+    fn between_writes(&self, act: impl FnOnce()) {
+        let file = rusqlite::Connection::open(self.trial.path().join("trial.db")).unwrap();
+        file.busy_timeout(common::PATIENCE).unwrap();
+        file.execute_batch("BEGIN IMMEDIATE").unwrap();
+        act();
+        file.execute_batch("ROLLBACK").unwrap();
     }
 
     /// The term in which the lease is held.
@@ -182,7 +203,7 @@ fn full() -> bool {
 }
 
 fn storm() -> u32 {
-    if full() { 200 } else { 20 }
+    if full() { 50 } else { 20 }
 }
 
 fn command(guardian: i32, layout: Layout) -> i32 {

@@ -77,6 +77,7 @@
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
 //! | which duty runs where, and why | [`Cluster::duties`], [`Cluster::where_is`], [`Cluster::explain`] |
 //! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
+//! | others to take over at once, should this process be killed | [`witness::init`] |
 //! | all of this without async | [`blocking`] |
 //!
 //! # What a lease can promise

@@ -1,6 +1,7 @@
 //! Nodes that watch the processes of those they wait for. Here these are processes that sleep, and
 //! the node that named them goes on, so that both sides of a closing can be seen.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "this is test code, helpers too")]
 
 mod common;
 

@@ -8,7 +8,7 @@
 //! - The **holder** is the process that holds the lease. It tells the guardian each new deadline.
 //! - The **guardian** is a small process without threads. When the deadline passes, or the holder
 //!   is gone, it kills and reaps everything below it, and ends last. Should it be stopped itself,
-//!   its [fuse](mod@fuse) kills it.
+//!   its fuse kills it: a timer of the kernel, lit anew at each beat.
 //! - The **init** is the first process of a PID namespace of its own. When it dies, the kernel
 //!   kills all of the namespace, daemons and fork storms included. It dies with its guardian.
 //!

@@ -38,7 +38,7 @@ pub enum Event {
         /// The incarnation that holds it.
         member: MemberId,
     },
-    /// The work under a lease must end; [`Node::stopped`] says when it has.
+    /// The work under a lease must end; [`Node::stopped`](crate::Node::stopped) says when it has.
     Lost {
         /// Which lease.
         lease: LeaseName,
@@ -70,7 +70,7 @@ pub enum Event {
         /// Its record, if there is one.
         record: Option<LeaseRecord>,
     },
-    /// What [`Node::confirm`] found out.
+    /// What [`Node::confirm`](crate::Node::confirm) found out.
     Confirmed {
         /// Which lease.
         lease: LeaseName,

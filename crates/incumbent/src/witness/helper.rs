@@ -39,6 +39,14 @@ struct Helper {
 /// that the work has started may outlive it: run such work under `incumbent run`, which doesn't
 /// leave any. If the helper dies, all is as without it.
 ///
+/// ```no_run
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     incumbent::witness::init()?; // before anything else
+///     // … open a store, join, lead
+///     Ok(())
+/// }
+/// ```
+///
 /// # Errors
 /// If no process can be started. Nothing is wrong then but that others wait the ttl.
 pub fn init() -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent::store::{Exchange, Lane, Write};
 use incumbent::{Campaign, Event, Leadership, Loss, MemberId, Node, OpenStore};
 use incumbent_supervise::{Guard, Layout, Status, Trust, Ward};
 
@@ -54,7 +55,11 @@ impl Round<'_> {
         }
         let outlook = self.contend(&store, &node, guard).await;
         notify("STOPPING=1");
-        let _ = tokio::time::timeout(FAREWELL, node.leave()).await;
+        let member = node.member();
+        let left = tokio::time::timeout(FAREWELL, node.leave()).await;
+        if let (Ok(Ok(())), Some(member)) = (left, member) {
+            forget(&store, &self.session.place.cluster, &member).await;
+        }
         outlook
     }
 
@@ -188,6 +193,15 @@ fn entrust(session: &Session, node: &Node, trust: Trust) {
             }
         }
     });
+}
+
+/// Removes the records of a member that has left. Where nothing but `run` is used, no leader of
+/// the cluster does that, and a crontab would leave a member behind each time.
+async fn forget(store: &OpenStore, cluster: &str, member: &MemberId) {
+    let keys = [incumbent::keys::profile(member), incumbent::keys::member(member)];
+    let writes = keys.into_iter().map(Write::Delete).collect();
+    let forgetting = store.exchange(cluster, Lane::Change, Exchange { writes, reads: Vec::new() });
+    let _ = tokio::time::timeout(FAREWELL, forgetting).await;
 }
 
 /// Frees the lease, and waits for that where it is still ours to free.
