@@ -2,7 +2,7 @@
 //! them, and that it loses none of them.
 
 mod crew;
-mod server;
+pub(crate) mod server;
 
 use std::time::Duration;
 

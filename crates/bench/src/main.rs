@@ -7,6 +7,8 @@ mod beat;
 mod cost;
 mod counting;
 #[cfg(feature = "all-stores")]
+mod duties;
+#[cfg(feature = "all-stores")]
 mod fleet;
 mod hand_over;
 mod partner;
@@ -67,6 +69,22 @@ enum Command {
     /// Many nodes on one PostgreSQL, in few processes: fails if a single one is lost.
     #[cfg(feature = "all-stores")]
     Fleet(fleet::FleetArguments),
+    /// Many duties on a few nodes of one PostgreSQL, of which one is killed.
+    #[cfg(feature = "all-stores")]
+    Duties(duties::DutiesArguments),
+    /// One of the processes that run duties; started by the benchmark itself.
+    #[cfg(feature = "all-stores")]
+    #[command(hide = true)]
+    Hand {
+        /// The store.
+        url: String,
+        /// The cluster.
+        cluster: String,
+        /// The node's name.
+        node: String,
+        /// How many duties there are.
+        duties: usize,
+    },
     /// One of the processes of a fleet; started by the benchmark itself.
     #[cfg(feature = "all-stores")]
     #[command(hide = true)]
@@ -101,6 +119,12 @@ fn main() -> Result<()> {
         Some(Command::Fleet(fleet)) => return fleet::measure(fleet),
         #[cfg(feature = "all-stores")]
         Some(Command::Crew { url, cluster, nodes }) => return fleet::crew(url, cluster, *nodes),
+        #[cfg(feature = "all-stores")]
+        Some(Command::Duties(duties)) => return duties::measure(duties),
+        #[cfg(feature = "all-stores")]
+        Some(Command::Hand { url, cluster, node, duties }) => {
+            return duties::hand(url, cluster, node, *duties);
+        }
         Some(Command::Player { url, cluster, node }) => return player::play(url, cluster, node),
         None => {}
     }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use incumbent::{Moment, clock};
 use tokio_postgres::{Client, NoTls};
 
-pub(super) async fn connect(url: &str) -> Result<Client> {
+pub(crate) async fn connect(url: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::runtime::Handle::current().spawn(async move {
         let _ = connection.await;
@@ -16,7 +16,7 @@ pub(super) async fn connect(url: &str) -> Result<Client> {
 }
 
 /// Counters at a moment, or what was added to them between two.
-pub(super) struct Load {
+pub(crate) struct Load {
     at: Moment,
     span: Duration,
     /// Each statement of incumbent's is a transaction of its own.
@@ -28,7 +28,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) async fn read(client: &Client) -> Result<Self> {
+    pub(crate) async fn read(client: &Client) -> Result<Self> {
         let counters = "SELECT xact_commit + xact_rollback, tup_fetched, \
                         tup_inserted + tup_updated + tup_deleted FROM pg_stat_database \
                         WHERE datname = current_database()";
@@ -45,7 +45,7 @@ impl Load {
         })
     }
 
-    pub(super) fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             at: self.at,
             span: self.at.since(before.at),
