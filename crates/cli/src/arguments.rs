@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::completions::{self, CompletionsArguments};
+use crate::command::duties::{self, DutiesArguments, ExplainArguments, PlanArguments};
 use crate::command::evict::{self, EvictArguments};
 use crate::command::history::{self, HistoryArguments};
 use crate::command::leader::{self, LeaderArguments};
@@ -14,6 +15,7 @@ use crate::command::status;
 use crate::command::store::StoreCommand;
 use crate::command::transfer::{self, TransferArguments};
 use crate::command::watch::{self, WatchArguments};
+use crate::command::wish::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
 use crate::demo::node::NodeArguments;
 use crate::demo::{self, DemoArguments};
 use crate::exit;
@@ -81,6 +83,46 @@ pub(crate) enum Command {
     /// Throw a member out
     #[command(after_help = evict::EXAMPLES)]
     Evict(EvictArguments),
+    /// Where duties run, and which don't
+    #[command(after_help = duties::DUTIES_EXAMPLES)]
+    Duties(DutiesArguments),
+    /// Why a duty runs where it runs, or why it doesn't
+    #[command(after_help = duties::EXPLAIN_EXAMPLES)]
+    Explain(ExplainArguments),
+    /// Which duties would move
+    #[command(after_help = duties::PLAN_EXAMPLES)]
+    Plan(PlanArguments),
+    /// Want a duty on a node
+    #[command(after_help = wish::PIN_EXAMPLES)]
+    Pin(PinArguments),
+    /// Take a pin back
+    #[command(after_help = wish::PIN_EXAMPLES)]
+    Unpin(DutyArguments),
+    /// Stop a duty, and keep it off
+    #[command(after_help = wish::PAUSE_EXAMPLES)]
+    Pause(DutyArguments),
+    /// Let a paused duty run again
+    #[command(after_help = wish::PAUSE_EXAMPLES)]
+    Resume(DutyArguments),
+    /// Move a duty to a node, once
+    #[command(after_help = wish::MOVE_EXAMPLES)]
+    Move(MoveArguments),
+    /// Give a node no more duties
+    #[command(after_help = wish::NODE_EXAMPLES)]
+    Cordon(NodeName),
+    /// Let a cordoned node get duties again
+    #[command(after_help = wish::NODE_EXAMPLES)]
+    Uncordon(NodeName),
+    /// Move all duties away from a node
+    #[command(after_help = wish::NODE_EXAMPLES)]
+    Drain(NodeName),
+    /// Let a drained node have duties again
+    #[command(after_help = wish::NODE_EXAMPLES)]
+    Undrain(NodeName),
+    /// Move nothing for the sake of evenness
+    Freeze,
+    /// Let duties move for the sake of evenness again
+    Thaw,
     /// Check a store, create what it needs, remove a cluster
     #[command(subcommand)]
     Store(StoreCommand),

@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 pub(crate) mod completions;
+pub(crate) mod duties;
 pub(crate) mod evict;
 pub(crate) mod history;
 pub(crate) mod leader;
@@ -12,3 +13,4 @@ pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod transfer;
 pub(crate) mod watch;
+pub(crate) mod wish;

@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
+use crate::command::wish::Asked;
 use crate::exit::{Code, Outcome};
 use crate::out::note;
 use crate::session::Session;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Outcome {
     let session = Session::new(arguments)?;
+    let wish = |asked| session.block_on(command::wish::run(&session, asked));
     match &arguments.command {
         Command::Demo(demo) => demo::run(&session.place, demo),
         Command::DemoNode(node) => demo::node::run(&session.place, node),
@@ -66,6 +68,20 @@ fn run(arguments: &Arguments) -> Outcome {
         Command::Resign(resign) => session.block_on(command::resign::run(&session, resign)),
         Command::Transfer(transfer) => session.block_on(command::transfer::run(&session, transfer)),
         Command::Evict(evict) => session.block_on(command::evict::run(&session, evict)),
+        Command::Duties(duties) => session.block_on(command::duties::run(&session, duties)),
+        Command::Explain(duty) => session.block_on(command::duties::explain(&session, duty)),
+        Command::Plan(plan) => session.block_on(command::duties::plan(&session, plan)),
+        Command::Pin(pin) => wish(Asked::Pin(pin)),
+        Command::Unpin(duty) => wish(Asked::Unpin(duty)),
+        Command::Pause(duty) => wish(Asked::Pause(duty)),
+        Command::Resume(duty) => wish(Asked::Resume(duty)),
+        Command::Move(step) => wish(Asked::Move(step)),
+        Command::Cordon(node) => wish(Asked::Cordon(node)),
+        Command::Uncordon(node) => wish(Asked::Uncordon(node)),
+        Command::Drain(node) => wish(Asked::Drain(node)),
+        Command::Undrain(node) => wish(Asked::Undrain(node)),
+        Command::Freeze => wish(Asked::Freeze),
+        Command::Thaw => wish(Asked::Thaw),
         Command::Store(store) => command::store::run(&session, store),
         Command::Completions(completions) => command::completions::run(completions),
         Command::Man(man) => command::man::run(man),

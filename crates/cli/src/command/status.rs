@@ -1,8 +1,9 @@
 //! `incumbent status`: members and leases as they stand.
 
-use incumbent::{LeaseState, Member, MemberState};
+use incumbent::{DutyStanding, LeaseState, Member, MemberState};
 use serde_json::{Value, json};
 
+use crate::command::duties;
 use crate::exit::Outcome;
 use crate::json;
 use crate::out::{plain, say};
@@ -27,6 +28,8 @@ pub(crate) struct Snapshot {
     pub(crate) members: Vec<Member>,
     /// All leases that anybody ever held.
     pub(crate) leases: Vec<LeaseState>,
+    /// All duties that anybody knows.
+    pub(crate) duties: Vec<DutyStanding>,
 }
 
 impl Snapshot {
@@ -34,7 +37,8 @@ impl Snapshot {
     pub(crate) async fn read(cluster: &incumbent::Cluster) -> Outcome<Self> {
         let members = cluster.members().await?;
         let leases = cluster.leases().await?;
-        Ok(Self { members, leases })
+        let duties = cluster.duties().await?;
+        Ok(Self { members, leases, duties })
     }
 
     /// As JSON.
@@ -44,7 +48,7 @@ impl Snapshot {
             "store": place.shown(),
             "members": self.members.iter().map(json::member).collect::<Vec<_>>(),
             "leases": self.leases.iter().map(json::lease).collect::<Vec<_>>(),
-            "duties": [],
+            "duties": self.duties.iter().map(duties::standing_json).collect::<Vec<_>>(),
         })
     }
 }
@@ -68,6 +72,10 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     print_members(&snapshot);
     say!("");
     print_leases(&snapshot);
+    if !snapshot.duties.is_empty() {
+        say!("");
+        duties::print(&snapshot.duties);
+    }
     Ok(())
 }
 

@@ -97,7 +97,8 @@ async fn look(cluster: &incumbent::Cluster, lease: Option<&str>) -> Outcome<Snap
             Ok(snapshot)
         }
         Some(lease) => {
-            Ok(Snapshot { members: Vec::new(), leases: vec![cluster.lease(lease).await?] })
+            let leases = vec![cluster.lease(lease).await?];
+            Ok(Snapshot { leases, ..Snapshot::default() })
         }
     }
 }

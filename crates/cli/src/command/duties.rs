@@ -1,0 +1,202 @@
+//! `incumbent duties`, `explain` and `plan`: where work runs, why, and what would move.
+
+use clap::Args;
+use incumbent::{DutyCondition, DutyStanding};
+use serde_json::{Value, json};
+
+use crate::exit::{Code, Failure, Outcome};
+use crate::out::{plain, say};
+use crate::session::Session;
+use crate::style::{BAD, DIM, GOOD, HEAD, ODD, PLAIN};
+use crate::table::{Cell, Table};
+
+/// What `duties --help` shows below.
+pub(crate) const DUTIES_EXAMPLES: &str = "\
+Examples:
+  incumbent duties
+  incumbent duties --not-active
+  incumbent duties --json | jq '.duties[] | select(.state != \"active\")'";
+
+/// What `explain --help` shows below.
+pub(crate) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  incumbent explain projection/orders";
+
+/// What `plan --help` shows below.
+pub(crate) const PLAN_EXAMPLES: &str = "\
+Nothing is changed: the leader plans by itself, and limits how much moves at a time. The strategy is
+taken to be the even one; which one the leader has is known to it alone.
+
+Examples:
+  incumbent plan --dry-run
+  incumbent plan --json | jq .moves";
+
+/// Which duties.
+#[derive(Args, Debug)]
+pub(crate) struct DutiesArguments {
+    /// Only those that don't run
+    #[arg(long)]
+    not_active: bool,
+}
+
+/// Which duty.
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArguments {
+    /// The duty, as family/name
+    #[arg(value_name = "DUTY")]
+    duty: String,
+}
+
+/// There is nothing to choose.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArguments {
+    /// Change nothing, which is always so
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Prints all duties.
+pub(crate) async fn run(session: &Session, arguments: &DutiesArguments) -> Outcome {
+    let cluster = session.place.cluster().await?;
+    let mut duties = cluster.duties().await?;
+    let all = duties.len();
+    if arguments.not_active {
+        duties.retain(|duty| duty.condition != DutyCondition::Active);
+    }
+    if session.json {
+        let duties: Vec<Value> = duties.iter().map(standing_json).collect();
+        session.print_json(&json!({ "cluster": session.place.cluster, "duties": duties }));
+        return Ok(());
+    }
+    let name = plain(&session.place.cluster);
+    if all == 0 {
+        say!("The cluster {name} has no duties: no node that is alive serves any.");
+    } else if duties.is_empty() {
+        say!("All {all} duties of the cluster {name} are active.");
+    } else {
+        print(&duties);
+    }
+    Ok(())
+}
+
+/// Prints duties as a table.
+pub(crate) fn print(duties: &[DutyStanding]) {
+    let mut table = Table::new(["DUTY", "STATE", "NODE", "TERM", "WHERE", "NOTE"]);
+    for duty in duties {
+        let (style, note) = match &duty.condition {
+            DutyCondition::Active => (GOOD, duty.progress.clone().unwrap_or_default()),
+            DutyCondition::Assigning | DutyCondition::Revoking => (ODD, String::new()),
+            DutyCondition::Unassigned(reason) => (BAD, reason.clone()),
+            DutyCondition::Failing { error, times, .. } => (BAD, format!("{times}×: {error}")),
+            DutyCondition::Paused | DutyCondition::Done => (DIM, String::new()),
+        };
+        table.row([
+            duty.id.as_str().into(),
+            Cell::styled(duty.condition.as_str(), style),
+            duty.node.as_deref().unwrap_or("-").into(),
+            duty.term.to_string().into(),
+            duty.address.as_deref().unwrap_or("-").into(),
+            Cell::styled(note, PLAIN),
+        ]);
+    }
+    table.print();
+}
+
+/// A duty as JSON.
+pub(crate) fn standing_json(duty: &DutyStanding) -> Value {
+    let (reason, error, failures) = match &duty.condition {
+        DutyCondition::Unassigned(reason) => (Some(reason), None, None),
+        DutyCondition::Failing { error, times, .. } => (None, Some(error), Some(times)),
+        DutyCondition::Assigning
+        | DutyCondition::Active
+        | DutyCondition::Revoking
+        | DutyCondition::Paused
+        | DutyCondition::Done => (None, None, None),
+    };
+    json!({
+        "duty": duty.id.as_str(),
+        "family": duty.id.family(),
+        "name": duty.id.name(),
+        "state": duty.condition.as_str(),
+        "reason": reason,
+        "error": error,
+        "failures": failures,
+        "node": duty.node,
+        "member": duty.member.as_ref().map(|member| member.as_str().to_owned()),
+        "address": duty.address,
+        "term": duty.term,
+        "progress": duty.progress,
+    })
+}
+
+/// Says why a duty runs where it does.
+pub(crate) async fn explain(session: &Session, arguments: &ExplainArguments) -> Outcome {
+    let cluster = session.place.cluster().await?;
+    let Some(explanation) = cluster.explain(&arguments.duty).await? else {
+        let said = format!(
+            "nobody knows the duty {:?}: `incumbent duties` lists those that live nodes know",
+            arguments.duty
+        );
+        return Err(Failure::new(Code::Wrong, said));
+    };
+    if session.json {
+        let mut value = standing_json(&explanation.duty);
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("explanation".to_owned(), json!(explanation.lines));
+        }
+        session.print_json(&value);
+        return Ok(());
+    }
+    let duty = &explanation.duty;
+    let on = duty.node.as_ref().map(|node| format!(" on {}", plain(node))).unwrap_or_default();
+    say!("{HEAD}{}{HEAD:#}: {}{on}", plain(duty.id.as_str()), duty.condition.as_str());
+    for line in &explanation.lines {
+        say!("  {}", plain(line));
+    }
+    Ok(())
+}
+
+/// Says what would move.
+pub(crate) async fn plan(session: &Session, _: &PlanArguments) -> Outcome {
+    let cluster = session.place.cluster().await?;
+    let preview = cluster.plan().await?;
+    if session.json {
+        let moves: Vec<Value> = preview
+            .moves
+            .iter()
+            .map(|step| {
+                json!({
+                    "duty": step.duty.as_str(),
+                    "from": step.from,
+                    "to": step.to,
+                    "why": step.why,
+                })
+            })
+            .collect();
+        let unplaced: Vec<Value> = preview
+            .unplaced
+            .iter()
+            .map(|(duty, reason)| json!({ "duty": duty.as_str(), "reason": reason }))
+            .collect();
+        session.print_json(&json!({ "moves": moves, "unplaced": unplaced }));
+        return Ok(());
+    }
+    if preview.moves.is_empty() {
+        say!("Nothing would move.");
+    } else {
+        let mut table = Table::new(["DUTY", "FROM", "TO", "WHY"]);
+        for step in &preview.moves {
+            table.row([
+                step.duty.as_str().into(),
+                step.from.as_deref().unwrap_or("-").into(),
+                step.to.as_deref().unwrap_or("-").into(),
+                step.why.as_str().into(),
+            ]);
+        }
+        table.print();
+    }
+    for (duty, reason) in &preview.unplaced {
+        say!("{BAD}{}{BAD:#} runs nowhere: {}", plain(duty.as_str()), plain(reason));
+    }
+    Ok(())
+}

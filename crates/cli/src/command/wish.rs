@@ -1,0 +1,159 @@
+//! `incumbent pin`, `pause`, `move`, `cordon`, `drain` and the like: what operators ask of duties.
+//!
+//! It is kept in the store and obeyed whoever leads. Most of it holds until it is taken back.
+
+use clap::Args;
+use incumbent::Wished;
+use serde_json::json;
+
+use crate::exit::Outcome;
+use crate::out::{plain, say};
+use crate::session::Session;
+use crate::style::ODD;
+
+/// What `pin --help` shows below.
+pub(crate) const PIN_EXAMPLES: &str = "\
+It holds until `incumbent unpin`. A preferred pin moves the duty with the next rebalancing; a required
+one at once, and if that node is gone the duty runs nowhere.
+
+Examples:
+  incumbent pin projection/orders --to billing-2
+  incumbent pin projection/orders --to billing-2 --required";
+
+/// What `pause --help` shows below.
+pub(crate) const PAUSE_EXAMPLES: &str = "\
+It holds until `incumbent resume`, whoever leads.
+
+Examples:
+  incumbent pause projection/orders
+  incumbent resume projection/orders";
+
+/// What `move --help` shows below.
+pub(crate) const MOVE_EXAMPLES: &str = "\
+The duty moves once, if that node can run it, and may be moved again later. `pin` makes it stay.
+
+Examples:
+  incumbent move projection/orders --to billing-2";
+
+/// What `cordon --help` and `drain --help` show below.
+pub(crate) const NODE_EXAMPLES: &str = "\
+A cordoned node keeps its duties and gets no more; a drained one is emptied as far as the others have
+room. Both hold for every node of that name until they are taken back.
+
+Examples:
+  incumbent cordon billing-2
+  incumbent drain billing-2
+  incumbent undrain billing-2";
+
+/// Which duty.
+#[derive(Args, Debug)]
+pub(crate) struct DutyArguments {
+    /// The duty, as family/name
+    #[arg(value_name = "DUTY")]
+    duty: String,
+}
+
+/// Which node.
+#[derive(Args, Debug)]
+pub(crate) struct NodeName {
+    /// The node's name
+    #[arg(value_name = "NODE")]
+    node: String,
+}
+
+/// Which duty, and where to.
+#[derive(Args, Debug)]
+pub(crate) struct MoveArguments {
+    /// The duty, as family/name
+    #[arg(value_name = "DUTY")]
+    duty: String,
+    /// The node's name
+    #[arg(long, value_name = "NODE")]
+    to: String,
+}
+
+/// Which duty, where to, and how much it matters.
+#[derive(Args, Debug)]
+pub(crate) struct PinArguments {
+    #[command(flatten)]
+    target: MoveArguments,
+    /// There or nowhere
+    #[arg(long)]
+    required: bool,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked<'a> {
+    Pin(&'a PinArguments),
+    Unpin(&'a DutyArguments),
+    Pause(&'a DutyArguments),
+    Resume(&'a DutyArguments),
+    Move(&'a MoveArguments),
+    Cordon(&'a NodeName),
+    Uncordon(&'a NodeName),
+    Drain(&'a NodeName),
+    Undrain(&'a NodeName),
+    Freeze,
+    Thaw,
+}
+
+/// Asks, and says what is in force now.
+pub(crate) async fn run(session: &Session, asked: Asked<'_>) -> Outcome {
+    let cluster = session.place.cluster().await?;
+    let wished = match asked {
+        Asked::Pin(pin) => cluster.pin(&pin.target.duty, &pin.target.to, pin.required).await?,
+        Asked::Unpin(duty) => cluster.unpin(&duty.duty).await?,
+        Asked::Pause(duty) => cluster.pause(&duty.duty).await?,
+        Asked::Resume(duty) => cluster.resume(&duty.duty).await?,
+        Asked::Move(step) => cluster.move_duty(&step.duty, &step.to).await?,
+        Asked::Cordon(node) => cluster.cordon(&node.node).await?,
+        Asked::Uncordon(node) => cluster.uncordon(&node.node).await?,
+        Asked::Drain(node) => cluster.drain(&node.node).await?,
+        Asked::Undrain(node) => cluster.undrain(&node.node).await?,
+        Asked::Freeze => cluster.freeze().await?,
+        Asked::Thaw => cluster.thaw().await?,
+    };
+    if session.json {
+        session.print_json(&json!({
+            "done": !wished.intents.is_empty(),
+            "intents": wished.intents,
+            "unknown": wished.unknown,
+        }));
+        return Ok(());
+    }
+    tell(asked, &wished);
+    Ok(())
+}
+
+fn tell(asked: Asked<'_>, wished: &Wished) {
+    for unknown in &wished.unknown {
+        let unknown = plain(unknown);
+        say!("{ODD}nobody knows {unknown} at the moment{ODD:#}: it holds when it appears");
+    }
+    if wished.intents.is_empty() {
+        say!("There was nothing to take back.");
+        return;
+    }
+    match asked {
+        Asked::Pin(pin) => {
+            let (duty, to) = (plain(&pin.target.duty), plain(&pin.target.to));
+            let how = if pin.required { "there or nowhere" } else { "there if it fits" };
+            say!("{duty} is pinned to {to}, {how}, until `incumbent unpin`")
+        }
+        Asked::Unpin(duty) => say!("{} is pinned no more", plain(&duty.duty)),
+        Asked::Pause(duty) => say!("{} is paused until `incumbent resume`", plain(&duty.duty)),
+        Asked::Resume(duty) => say!("{} is paused no more", plain(&duty.duty)),
+        Asked::Move(step) => {
+            say!("{} is to move to {}: see `incumbent duties`", plain(&step.duty), plain(&step.to))
+        }
+        Asked::Cordon(node) => {
+            say!("{} gets no more duties until `incumbent uncordon`", plain(&node.node))
+        }
+        Asked::Uncordon(node) => say!("{} may get duties again", plain(&node.node)),
+        Asked::Drain(node) => say!("{} is emptied until `incumbent undrain`", plain(&node.node)),
+        Asked::Undrain(node) => say!("{} may have duties again", plain(&node.node)),
+        Asked::Freeze => say!("nothing moves for the sake of evenness until `incumbent thaw`"),
+        Asked::Thaw => say!("duties may move for the sake of evenness again"),
+    };
+}
