@@ -62,7 +62,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = run::EXAMPLES)]
     Run(RunArguments),
-    /// Members and leases as they stand
+    /// Members, leases and duties as they stand
     #[command(after_help = status::EXAMPLES)]
     Status,
     /// Who leads a lease, and where it can be reached

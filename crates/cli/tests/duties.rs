@@ -1,0 +1,125 @@
+//! Commands that show duties and steer them.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{PATIENCE, Trial};
+use incumbent::{Node, Serving, family};
+use serde_json::Value;
+
+/// A node that serves two duties, which run until they are told to stop.
+fn worker(trial: &Trial, name: &str) -> (Node, Serving) {
+    let node = trial.node(name);
+    let work = family("projection").duties(["orders", "invoices, late"]).run(|duty| async move {
+        duty.progress("at 42");
+        duty.stopping().cancelled().await;
+        Ok(())
+    });
+    let _runtime = trial.runtime.enter();
+    let serving = node.serve(work).unwrap();
+    (node, serving)
+}
+
+fn pause(trial: &Trial, span: Duration) {
+    trial.runtime.block_on(async { tokio::time::sleep(span).await });
+}
+
+/// Asks for all duties until they are as wanted.
+#[track_caller]
+fn until(trial: &Trial, what: &str, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let began = incumbent::clock::now();
+    loop {
+        let shown = trial.run(&["duties", "--json"]).succeeds().json();
+        let duties = shown["duties"].as_array().cloned().unwrap_or_default();
+        if wanted(&duties) {
+            return duties;
+        }
+        let waited = incumbent::clock::now().since(began);
+        assert!(waited < PATIENCE, "{what}: {duties:#?}");
+        pause(trial, Duration::from_millis(100));
+    }
+}
+
+fn state<'a>(duties: &'a [Value], name: &str) -> &'a str {
+    let duty = duties.iter().find(|duty| duty["name"] == name);
+    duty.and_then(|duty| duty["state"].as_str()).unwrap_or("unknown")
+}
+
+#[test]
+fn duties_are_shown_explained_paused_and_resumed() {
+    let trial = Trial::with_store();
+    trial.run(&["duties"]).succeeds().says(&["no duties"]);
+    let (_node, serving) = worker(&trial, "billing-1");
+    let active =
+        |duties: &[Value]| duties.len() == 2 && duties.iter().all(|duty| duty["state"] == "active");
+    let duties = until(&trial, "both run", active);
+    let orders = duties.iter().find(|duty| duty["name"] == "orders").unwrap();
+    assert_eq!(orders["duty"], "projection/orders");
+    assert_eq!(orders["family"], "projection");
+    assert_eq!(orders["node"], "billing-1");
+    assert_eq!(orders["address"], "billing-1:80");
+    assert_eq!(orders["term"], 1);
+    trial.run(&["duties"]).succeeds().says(&["projection/invoices, late", "active", "billing-1"]);
+    trial.run(&["duties", "--not-active"]).succeeds().says(&["All 2 duties"]);
+    trial.run(&["status"]).succeeds().says(&["projection/orders"]);
+    let status = trial.run(&["status", "--json"]).succeeds().json();
+    assert_eq!(status["duties"].as_array().map(Vec::len), Some(2));
+    trial.run(&["explain", "projection/orders"]).succeeds().says(&["active", "billing-1"]);
+    trial.run(&["plan", "--dry-run"]).succeeds().says(&["Nothing would move"]);
+
+    trial.run(&["pause", "projection/orders"]).succeeds().says(&["paused until"]);
+    until(&trial, "orders is paused", |duties| state(duties, "orders") == "paused");
+    trial.run(&["explain", "projection/orders"]).succeeds().says(&["paused"]);
+    trial.run(&["resume", "projection/orders"]).succeeds().says(&["paused no more"]);
+    until(&trial, "orders runs again", active);
+    trial.run(&["resume", "projection/orders"]).succeeds().says(&["nothing to take back"]);
+    drop(serving);
+}
+
+#[test]
+fn duties_move_where_operators_want_them() {
+    let trial = Trial::with_store();
+    let _one = worker(&trial, "billing-1");
+    until(&trial, "both run", |duties| {
+        duties.len() == 2 && duties.iter().all(|duty| duty["state"] == "active")
+    });
+    let _two = worker(&trial, "billing-2");
+    pause(&trial, Duration::from_millis(500));
+    let pin = ["pin", "projection/orders", "--to", "billing-2", "--required"];
+    trial.run(&pin).succeeds().says(&["there or nowhere"]);
+    let on = |name: &'static str, node: &'static str| {
+        move |duties: &[Value]| {
+            state(duties, name) == "active"
+                && duties.iter().any(|duty| duty["name"] == name && duty["node"] == node)
+        }
+    };
+    until(&trial, "orders is pinned", on("orders", "billing-2"));
+    trial.run(&["unpin", "projection/orders"]).succeeds().says(&["pinned no more"]);
+    trial.run(&["cordon", "billing-1"]).succeeds().says(&["gets no more duties"]);
+    trial.run(&["drain", "billing-1"]).succeeds().says(&["is emptied"]);
+    until(&trial, "billing-1 is empty", on("invoices, late", "billing-2"));
+    trial.run(&["undrain", "billing-1"]).succeeds();
+    trial.run(&["uncordon", "billing-1"]).succeeds();
+    let step = ["move", "projection/orders", "--to", "billing-1"];
+    trial.run(&step).succeeds().says(&["is to move to billing-1"]);
+    until(&trial, "orders has moved", on("orders", "billing-1"));
+    trial.run(&["freeze"]).succeeds().says(&["until `incumbent thaw`"]);
+    trial.run(&["thaw"]).succeeds().says(&["again"]);
+}
+
+#[test]
+fn what_is_unknown_or_senseless_is_said() {
+    let trial = Trial::with_store();
+    trial.run(&["explain", "projection/ghost"]).ends_with(1).complains(&["nobody knows", "ghost"]);
+    trial.run(&["explain", "lonely"]).ends_with(64).complains(&["family"]);
+    trial
+        .run(&["pause", "a/b/c"])
+        .succeeds()
+        .says(&["nobody knows a/b/c", "holds when it appears"]);
+    let unknown = trial.run(&["cordon", "ghost", "--json"]).succeeds().json();
+    assert_eq!(unknown["unknown"][0], "ghost");
+    assert_eq!(unknown["done"], true);
+    trial.run(&["move", "projection/orders"]).ends_with(64).complains(&["--to"]);
+    trial.run(&["pin", "projection/orders", "--to", ""]).ends_with(64).complains(&["empty"]);
+}
