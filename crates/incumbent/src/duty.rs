@@ -38,18 +38,28 @@ pub struct Duty {
     drain: Duration,
     waits_for_ready: bool,
     ready: Arc<AtomicBool>,
+    parts: Arc<[String]>,
 }
 
 impl Duty {
     pub(crate) fn new(id: DutyId, term: Term, staff: &Staff) -> Self {
         let ready = Arc::new(AtomicBool::new(false));
-        Self { id, term, drain: staff.drain, waits_for_ready: staff.waits_for_ready, ready }
+        let parts = staff.parts_of(id.name());
+        let waits_for_ready = staff.waits_for_ready;
+        Self { id, term, drain: staff.drain, waits_for_ready, ready, parts }
     }
 
     /// Its id: `family/name`.
     #[must_use]
     pub fn id(&self) -> &DutyId {
         &self.id
+    }
+
+    /// What it is made of, if it is a [composite](DutyDescription::parts), as this node's own list
+    /// says. A node that runs a duty which only others list finds nothing here.
+    #[must_use]
+    pub fn parts(&self) -> &[String] {
+        &self.parts
     }
 
     /// Its family.

@@ -206,3 +206,25 @@ async fn alone_all_duties_start_at_once() {
     assert!(ledger.running().is_empty());
     ledger.check();
 }
+
+#[tokio::test]
+async fn a_composite_runs_its_parts_as_one() {
+    let node = soon(steady("a").join(memory())).await.unwrap();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let composite = DutyDescription::named("tenants-a-to-c").parts(["a", "b", "c"]);
+    let work = family("poller").duties([composite, DutyDescription::named("d")]).run(move |duty| {
+        let tell = tell.clone();
+        async move {
+            let _ = tell.send((duty.name().to_owned(), duty.parts().to_vec()));
+            duty.stopping().cancelled().await;
+            Ok(())
+        }
+    });
+    let _serving = node.serve(work).unwrap();
+    let mut started = [soon(told.recv()).await.unwrap(), soon(told.recv()).await.unwrap()];
+    started.sort();
+    let parts = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
+    assert_eq!(started[0], ("d".to_owned(), Vec::new()));
+    assert_eq!(started[1], ("tenants-a-to-c".to_owned(), parts(&["a", "b", "c"])));
+    soon(node.leave()).await.unwrap();
+}

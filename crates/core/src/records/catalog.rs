@@ -52,6 +52,9 @@ pub struct DutySpec {
     /// The node it would rather run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefers: Option<String>,
+    /// What it is made of, where several things run as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
 }
 
 /// How a duty is placed with regard to the cluster's leader.
@@ -87,6 +90,7 @@ impl DutySpec {
             selector: BTreeMap::new(),
             leader: LeaderRule::Any,
             prefers: None,
+            parts: Vec::new(),
         }
     }
 }

@@ -82,6 +82,14 @@ impl DutyDescription {
         self
     }
 
+    /// Makes it a composite: several things that run as one, on one node, under one lease. The work
+    /// finds them in [`Duty::parts`](crate::Duty::parts).
+    #[must_use]
+    pub fn parts<P: Into<String>>(mut self, parts: impl IntoIterator<Item = P>) -> Self {
+        self.0.parts = parts.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

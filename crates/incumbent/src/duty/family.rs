@@ -244,6 +244,7 @@ impl FamilyWork {
             waits_for_ready: family.waits_for_ready,
             overrun: family.overrun,
             restart: family.restart,
+            parts: std::sync::Mutex::default(),
             running: watch::Sender::new(0),
         };
         (staff, family.list, family.refresh)

@@ -74,6 +74,7 @@ impl Listing {
 
     /// Called with the list locked, so that the node hears of changes in their order.
     fn tell(&self, duties: &BTreeMap<String, DutySpec>) {
+        self.staff.compose(duties.values());
         let duties = duties.values().cloned().collect();
         self.commands.send(Command::Serve { staff: Arc::clone(&self.staff), duties });
     }

@@ -1,8 +1,10 @@
 //! How a node runs the duties of one family.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::records::{Drain, FamilyProfile};
+use incumbent_core::records::{Drain, DutySpec, FamilyProfile};
 use tokio::sync::watch;
 
 use super::{Duty, OnDone};
@@ -18,6 +20,8 @@ pub(crate) struct Staff {
     pub(crate) waits_for_ready: bool,
     pub(crate) overrun: Overrun,
     pub(crate) restart: Restart,
+    /// What composite duties are made of, as this node's list says.
+    pub(crate) parts: Mutex<HashMap<String, Arc<[String]>>>,
     /// How many duties of the family this node has now.
     pub(crate) running: watch::Sender<usize>,
 }
@@ -34,6 +38,19 @@ pub(crate) struct Restart {
 }
 
 impl Staff {
+    /// Takes in what a new list says of composite duties.
+    pub(crate) fn compose<'a>(&self, duties: impl IntoIterator<Item = &'a DutySpec>) {
+        let composite = duties.into_iter().filter(|duty| !duty.parts.is_empty());
+        let parts = composite.map(|duty| (duty.name.clone(), duty.parts.clone().into()));
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts.collect();
+    }
+
+    /// What a duty is made of.
+    pub(crate) fn parts_of(&self, name: &str) -> Arc<[String]> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.get(name).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn drain_policy(&self) -> Drain {
         self.profile.drain
     }
