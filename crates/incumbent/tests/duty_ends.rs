@@ -14,7 +14,10 @@ use incumbent::{Drain, Event, Family, Loss, MemberState, Node, OnDone, OpenStore
 const SHORT: Duration = Duration::from_millis(20);
 
 fn one() -> Family {
-    family("f").duties(["one"]).restart_pause(SHORT, SHORT * 2).drain_timeout(SHORT * 10)
+    family("f")
+        .duties(["one"])
+        .restart_pause(SHORT, Duration::from_secs(10))
+        .drain_timeout(SHORT * 10)
 }
 
 fn about_duty(event: &Event) -> bool {
