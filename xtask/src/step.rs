@@ -31,6 +31,8 @@ pub(crate) struct Counts {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
+    /// Of those that passed, so many only when they were run again, alone.
+    pub(crate) unsteady: u64,
 }
 
 /// What all steps share.

@@ -45,9 +45,13 @@ fn words(verdict: &Verdict) -> (&'static str, String) {
     match verdict {
         Verdict::Passed => ("passed", String::new()),
         Verdict::Tests(counts) => {
-            let Counts { passed, failed, skipped } = counts;
+            let Counts { passed, failed, skipped, unsteady } = counts;
             let word = if *failed == 0 { "passed" } else { "FAILED" };
-            (word, format!("{passed} passed, {failed} failed, {skipped} ignored"))
+            let mut story = format!("{passed} passed, {failed} failed, {skipped} ignored");
+            if *unsteady > 0 {
+                story.push_str(&format!("; {unsteady} UNSTEADY, held only when run again alone"));
+            }
+            (word, story)
         }
         Verdict::Failed(story) => ("FAILED", story.clone()),
         Verdict::Skipped(why) => ("skipped", why.clone()),
@@ -66,7 +70,7 @@ mod tests {
     fn one_failure_anywhere_fails_all() {
         assert!(print(&[row(Verdict::Passed), row(Verdict::Skipped("no tool".to_owned()))]));
         assert!(!print(&[row(Verdict::Passed), row(Verdict::Failed("no".to_owned()))]));
-        let tests = Counts { passed: 9, failed: 1, skipped: 0 };
+        let tests = Counts { passed: 9, failed: 1, ..Counts::default() };
         assert!(!print(&[row(Verdict::Tests(tests))]));
     }
 }
