@@ -1,4 +1,5 @@
 //! Commands that show duties and steer them.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "all of this is test code")]
 
 mod common;
 
