@@ -89,6 +89,9 @@ pub(crate) struct Placing {
     rosters: BTreeMap<MemberId, Stored<Roster>>,
     /// Rosters whose last write was refused or is in doubt.
     doubtful: BTreeSet<MemberId>,
+    /// Rosters of which a write may still land: a read that doesn't show it settles nothing, only a
+    /// newer version does.
+    unsettled: BTreeSet<MemberId>,
     /// The read on its way.
     asked: Vec<Read>,
     /// When single records were asked for.
@@ -152,6 +155,7 @@ impl Placing {
             stage: Stage::Asleep,
             rosters: BTreeMap::new(),
             doubtful: BTreeSet::new(),
+            unsettled: BTreeSet::new(),
             asked: Vec::new(),
             asked_at: BTreeMap::new(),
             writing: BTreeMap::new(),

@@ -115,6 +115,7 @@ impl Placing {
         self.pending.retain(|(id, _), _| alive(id));
         self.draining.retain(|(id, _), _| alive(id));
         self.doubtful.retain(alive);
+        self.unsettled.retain(alive);
         for avoided in self.avoided.values_mut() {
             avoided.retain(|id, _| alive(id));
         }
@@ -317,7 +318,8 @@ impl Placing {
             }
             let same = before.is_some_and(|before| before.duties == duties);
             let stamped = before.is_some_and(|before| before.term == self.term);
-            if same && stamped && !round.planted.is(Mutant::RewritesSteadyRosters) {
+            let settled = !self.unsettled.contains(id);
+            if same && stamped && settled && !round.planted.is(Mutant::RewritesSteadyRosters) {
                 continue;
             }
             let revision = before.map_or(0, |before| before.revision) + u64::from(!same);
@@ -419,7 +421,7 @@ impl Placing {
         let quiet = round.placement.quiet.unwrap_or(round.timing.ttl);
         let rebalance = (self.changed + quiet).max(self.rebalanced + round.timing.beat);
         let behind = round.leader.living().any(|(id, record, _)| self.is_behind(id, record));
-        let again = (behind || !self.absent.is_empty()).then_some(now + AGAIN);
+        let again = (behind || self.lists_missing).then_some(now + AGAIN);
         let unnamed = self.named.values().filter(|at| **at < now);
         let unnamed = unnamed.map(|at| *at + round.timing.visible).min();
         [unnamed, pending, draining.min(), avoided.min(), again, (!balanced).then_some(rebalance)]

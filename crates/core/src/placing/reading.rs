@@ -224,12 +224,16 @@ impl Placing {
         match (subject, outcome) {
             (Subject::Aside, _) => {}
             (Subject::Roster(id), Ok(Outcome::Applied(version))) => {
+                self.unsettled.remove(id);
                 if let Some(roster) = self.writing.remove(id) {
                     let version = Some(version.clone());
                     self.rosters.insert(id.clone(), Stored { content: Some(roster), version });
                 }
             }
-            (Subject::Roster(id), _) => {
+            (Subject::Roster(id), other) => {
+                if other == Err(ErrorKind::Unknown) {
+                    self.unsettled.insert(id.clone());
+                }
                 self.writing.remove(id);
                 self.doubtful.insert(id.clone());
                 self.next = now + Duration::from_millis(200);
