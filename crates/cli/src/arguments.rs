@@ -120,8 +120,10 @@ pub(crate) enum Command {
     #[command(after_help = wish::NODE_EXAMPLES)]
     Undrain(NodeName),
     /// Move nothing for the sake of evenness
+    #[command(after_help = wish::FREEZE_EXAMPLES)]
     Freeze,
     /// Let duties move for the sake of evenness again
+    #[command(after_help = wish::FREEZE_EXAMPLES)]
     Thaw,
     /// Check a store, create what it needs, remove a cluster
     #[command(subcommand)]

@@ -45,6 +45,14 @@ Examples:
   incumbent drain billing-2
   incumbent undrain billing-2";
 
+/// What `freeze --help` and `thaw --help` show below.
+pub(crate) const FREEZE_EXAMPLES: &str = "\
+What lost its node is still placed at once.
+
+Examples:
+  incumbent freeze
+  incumbent thaw";
+
 /// Which duty.
 #[derive(Args, Debug)]
 pub(crate) struct DutyArguments {
