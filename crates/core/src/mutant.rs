@@ -11,6 +11,7 @@ pub enum Mutant {
     TrustFromReply,
     NoMargin,
     ExpiryWithoutSwap,
+    DeathWithoutSwap,
     StoreClockDecides,
     WatchFromSend,
     CloseAndTakeTogether,
@@ -56,10 +57,11 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::TrustFromReply,
         Self::NoMargin,
         Self::ExpiryWithoutSwap,
+        Self::DeathWithoutSwap,
         Self::StoreClockDecides,
         Self::WatchFromSend,
         Self::CloseAndTakeTogether,
@@ -111,6 +113,9 @@ impl Mutant {
             Self::NoMargin => "trust lasts the whole ttl, with no margin for drifting clocks",
             Self::ExpiryWithoutSwap => {
                 "a holder that seems expired is taken from without closing it"
+            }
+            Self::DeathWithoutSwap => {
+                "what a member held is taken without closing it, because a witness saw it die"
             }
             Self::StoreClockDecides => "the age of a record by the store's clock decides expiry",
             Self::WatchFromSend => "a watch counts from the send of the read, not from its reply",

@@ -32,10 +32,11 @@ pub struct Placement {
     /// Nothing moves for the sake of evenness before members and duties were the same for so
     /// long; without it a ttl.
     pub quiet: Option<Duration>,
-    /// How many duties move for the sake of evenness at once.
-    pub per_round: usize,
-    /// And how many of them leave or reach one node.
-    pub per_node: usize,
+    /// How many duties move for the sake of evenness at once; without it 1,000, or a tenth of all
+    /// duties where that is more.
+    pub per_round: Option<usize>,
+    /// And how many of them leave or reach one node; without it 100, or a tenth of all duties.
+    pub per_node: Option<usize>,
 }
 
 impl Default for Placement {
@@ -44,8 +45,19 @@ impl Default for Placement {
             strategy: planner::Strategy::Even,
             families: BTreeMap::new(),
             quiet: None,
-            per_round: 1_000,
-            per_node: 100,
+            per_round: None,
+            per_node: None,
+        }
+    }
+}
+
+impl Placement {
+    /// How much may move for the sake of evenness: large fleets move more at once, or the first
+    /// node of a fleet that starts would keep what it got for minutes.
+    fn limits(&self, duties: usize) -> planner::Rebalance {
+        planner::Rebalance::UpTo {
+            per_round: self.per_round.unwrap_or((duties / 10).max(1_000)),
+            per_node: self.per_node.unwrap_or((duties / 10).max(100)),
         }
     }
 }
@@ -199,9 +211,4 @@ impl Placing {
     pub(crate) fn misses(&self, lists: &[String]) -> bool {
         lists.iter().any(|hash| self.absent.contains(hash))
     }
-}
-
-/// Where a roster is, for reading it again.
-fn roster_key(id: &MemberId) -> Key {
-    crate::keys::roster(id)
 }

@@ -192,6 +192,9 @@ impl Watch {
             MemberState::Left | MemberState::Expired => Verdict::Closed(seen.record.state),
             // Who is dead trusts nothing: there is no ttl to wait for.
             MemberState::Evicted if self.dead => Verdict::Closed(MemberState::Evicted),
+            MemberState::Alive if self.dead && planted.is(Mutant::DeathWithoutSwap) => {
+                Verdict::Closed(MemberState::Expired)
+            }
             MemberState::Alive if self.dead => Verdict::AliveUntil(Moment::START),
             MemberState::Evicted if planted.is(Mutant::EvictedFreeAtOnce) => {
                 Verdict::Closed(MemberState::Evicted)

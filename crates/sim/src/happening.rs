@@ -1,7 +1,7 @@
 //! What happens in the simulated world, and in which order.
 
 use incumbent_core::store::{ErrorKind, Exchange, Reply};
-use incumbent_core::{LeaseName, RequestId};
+use incumbent_core::{LeaseName, MemberId, RequestId};
 
 use crate::network::Fate;
 use crate::scenario::Fault;
@@ -9,14 +9,51 @@ use crate::scenario::Fault;
 /// Something that happens at an instant.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    Wake { node: usize, at: u64 },
-    Arrive { node: usize, life: u64, id: RequestId, exchange: Exchange, fate: Fate, sent: u64 },
-    Reply { node: usize, life: u64, id: RequestId, answer: Result<Reply, ErrorKind> },
-    Hint { node: usize },
-    Stopped { node: usize, life: u64, lease: LeaseName, term: u64 },
-    Started { node: usize, life: u64, lease: LeaseName, term: u64 },
-    Start { node: usize },
-    Want { node: usize, lease: usize },
+    Wake {
+        node: usize,
+        at: u64,
+    },
+    Arrive {
+        node: usize,
+        life: u64,
+        id: RequestId,
+        exchange: Exchange,
+        fate: Fate,
+        sent: u64,
+    },
+    Reply {
+        node: usize,
+        life: u64,
+        id: RequestId,
+        answer: Result<Reply, ErrorKind>,
+    },
+    Hint {
+        node: usize,
+    },
+    Stopped {
+        node: usize,
+        life: u64,
+        lease: LeaseName,
+        term: u64,
+    },
+    Started {
+        node: usize,
+        life: u64,
+        lease: LeaseName,
+        term: u64,
+    },
+    Start {
+        node: usize,
+    },
+    Want {
+        node: usize,
+        lease: usize,
+    },
+    /// A witness tells this node that nothing of the member runs any more.
+    Dead {
+        node: usize,
+        member: MemberId,
+    },
     Fault(Fault),
     Calm,
 }

@@ -125,7 +125,11 @@ fn one(seed: u64, plant: Plant, arguments: &Arguments) -> bool {
 fn exhaustive(plant: Plant, arguments: &Arguments) -> bool {
     let mutant = match plant {
         Plant::Core(mutant) => Some(mutant),
-        Plant::Nothing | Plant::Store(_) | Plant::ClockStops | Plant::WallClock => None,
+        Plant::Nothing
+        | Plant::Store(_)
+        | Plant::ClockStops
+        | Plant::WallClock
+        | Plant::PausedIsDead => None,
     };
     let &Arguments { members, faults, horizon, .. } = arguments;
     let exploration = SmallCluster { members, faults, horizon, mutant }.explore();

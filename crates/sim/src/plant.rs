@@ -17,6 +17,8 @@ pub enum Plant {
     ClockStops,
     /// The wall clock is taken for the clock.
     WallClock,
+    /// A witness takes a process that stands still for a dead one.
+    PausedIsDead,
 }
 
 impl Plant {
@@ -26,7 +28,7 @@ impl Plant {
         let core = Mutant::ALL.into_iter().map(Self::Core);
         let flaws = [Flaw::StaleReads, Flaw::VersionsRestart, Flaw::BlindSwap];
         core.chain(flaws.into_iter().map(Self::Store))
-            .chain([Self::ClockStops, Self::WallClock])
+            .chain([Self::ClockStops, Self::WallClock, Self::PausedIsDead])
             .collect()
     }
 
@@ -39,6 +41,7 @@ impl Plant {
             Self::Store(flaw) => format!("Store{flaw:?}"),
             Self::ClockStops => "ClockStops".to_owned(),
             Self::WallClock => "WallClock".to_owned(),
+            Self::PausedIsDead => "PausedIsDead".to_owned(),
         };
         let mut name = String::new();
         for letter in camel.chars() {
@@ -61,6 +64,7 @@ impl Plant {
             Self::Store(Flaw::BlindSwap) => "the store swaps without comparing",
             Self::ClockStops => "clocks stand still while their process is paused",
             Self::WallClock => "the wall clock, which jumps, is taken for the clock",
+            Self::PausedIsDead => "a witness takes a process that stands still for a dead one",
         }
     }
 
@@ -72,7 +76,9 @@ impl Plant {
             Self::Core(mutant) => named_for(mutant),
             Self::Store(Flaw::BlindSwap) => "terms",
             Self::Store(Flaw::VersionsRestart) => "closing",
-            Self::Store(_) | Self::ClockStops | Self::WallClock => "one-leader",
+            Self::Store(_) | Self::ClockStops | Self::WallClock | Self::PausedIsDead => {
+                "one-leader"
+            }
         }
     }
 }
@@ -83,6 +89,7 @@ fn named_for(mutant: Mutant) -> &'static str {
             "trust-bound"
         }
         Mutant::ExpiryWithoutSwap
+        | Mutant::DeathWithoutSwap
         | Mutant::CloseAndTakeTogether
         | Mutant::AbsentMeansClosed
         | Mutant::ReleaseNotScoped => "scoped",

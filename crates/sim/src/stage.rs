@@ -47,7 +47,9 @@ impl Stage {
         let (planted, flaw) = match plant {
             Plant::Core(mutant) => (Planted::new(Some(mutant)), None),
             Plant::Store(flaw) => (Planted::default(), Some(flaw)),
-            Plant::Nothing | Plant::ClockStops | Plant::WallClock => (Planted::default(), None),
+            Plant::Nothing | Plant::ClockStops | Plant::WallClock | Plant::PausedIsDead => {
+                (Planted::default(), None)
+            }
         };
         Self {
             now: 1_000,

@@ -1,12 +1,13 @@
 //! What faults and operators do to the world.
 
-use incumbent_core::keys;
 use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState, Wish};
 use incumbent_core::store::{Exchange, Expect, Key, Put, Stamp, Write};
+use incumbent_core::{MemberId, keys};
 
 use crate::happening::Happening;
 use crate::invariants::Violation;
-use crate::scenario::{Fault, Target};
+use crate::process::Process;
+use crate::scenario::{Fault, MILLI, Target};
 use crate::world::World;
 
 /// The operator's writer id: no core draws it.
@@ -75,6 +76,7 @@ impl World {
         // The first node stays with us, so that each lease has a live candidate in the end.
         let back = if node == 0 { back.or(Some(self.scenario.longest_ttl())) } else { back };
         let Some(process) = self.processes.get_mut(node) else { return };
+        let member = process.member().cloned();
         if process.core.take().is_none() {
             return;
         }
@@ -85,6 +87,20 @@ impl World {
         process.paused_until = 0;
         if let Some(after) = back {
             self.schedule(self.now + after, Happening::Start { node });
+        }
+        if let Some(member) = member {
+            self.witness(node, &member);
+        }
+    }
+
+    /// Nodes on the same host see that a process died, sooner or later; those elsewhere don't.
+    fn witness(&mut self, dead: usize, member: &MemberId) {
+        for node in (0..self.processes.len()).filter(|node| *node != dead) {
+            if self.random.below(3) == 0 {
+                self.statistics.fault("proof of death");
+                let at = self.now + self.random.below(300 * MILLI);
+                self.schedule(at, Happening::Dead { node, member: member.clone() });
+            }
         }
     }
 
@@ -98,6 +114,12 @@ impl World {
                 process.clock.lost += span;
             }
         });
+        if self.paused_is_dead()
+            && let Some(node) = self.node(target)
+            && let Some(member) = self.processes.get(node).and_then(Process::member).cloned()
+        {
+            self.witness(node, &member);
+        }
     }
 
     fn evict(&mut self, target: Target) -> Result<(), Violation> {

@@ -72,7 +72,11 @@ impl World {
             scenario.nodes.iter().map(|plan| Process::new(plan.clone(), confused)).collect();
         let flaw = match plant {
             Plant::Store(flaw) => Some(flaw),
-            Plant::Nothing | Plant::Core(_) | Plant::ClockStops | Plant::WallClock => None,
+            Plant::Nothing
+            | Plant::Core(_)
+            | Plant::ClockStops
+            | Plant::WallClock
+            | Plant::PausedIsDead => None,
         };
         let mut world = Self {
             now: 0,
@@ -189,6 +193,9 @@ impl World {
                 }
             }
             Happening::Start { node } => self.start(node)?,
+            Happening::Dead { node, member } => {
+                self.step(node, |core, now| core.proven_dead(now, &member))?;
+            }
             Happening::Want { node, lease } => self.want(node, lease)?,
             Happening::Fault(fault) => self.strike(fault)?,
             Happening::Calm => self.calm_down()?,
@@ -204,6 +211,7 @@ impl World {
             | Happening::Hint { node }
             | Happening::Stopped { node, .. }
             | Happening::Started { node, .. }
+            | Happening::Dead { node, .. }
             | Happening::Want { node, .. } => *node,
             Happening::Arrive { .. }
             | Happening::Start { .. }
@@ -222,9 +230,11 @@ impl World {
         let seed = self.random.number();
         let planted = match self.plant {
             Plant::Core(mutant) => Planted::new(Some(mutant)),
-            Plant::Nothing | Plant::Store(_) | Plant::ClockStops | Plant::WallClock => {
-                Planted::default()
-            }
+            Plant::Nothing
+            | Plant::Store(_)
+            | Plant::ClockStops
+            | Plant::WallClock
+            | Plant::PausedIsDead => Planted::default(),
         };
         let (push, leases, now) = (self.scenario.push, self.leases.clone(), self.now);
         let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
@@ -465,6 +475,11 @@ impl World {
     /// Whether pauses stop the clock, which is a planted mistake.
     pub(crate) fn clock_stops(&self) -> bool {
         self.plant == Plant::ClockStops
+    }
+
+    /// Whether witnesses take a process that stands still for a dead one.
+    pub(crate) fn paused_is_dead(&self) -> bool {
+        self.plant == Plant::PausedIsDead
     }
 
     pub(crate) fn set_calm(&mut self) {

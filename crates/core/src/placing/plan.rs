@@ -192,10 +192,13 @@ impl Placing {
     fn give_up_waiting(&mut self, round: &Round<'_>) {
         let now = round.now;
         let mut late = Vec::new();
+        let mut held_by: BTreeMap<&DutyId, Vec<&MemberId>> = BTreeMap::new();
+        for (member, duty) in self.draining.keys() {
+            held_by.entry(duty).or_default().push(member);
+        }
         for ((id, duty), (since, _)) in &mut self.pending {
-            let elsewhere =
-                |(member, draining): &(MemberId, DutyId)| member != id && draining == duty;
-            if self.draining.keys().any(elsewhere) {
+            let holders = held_by.get(duty);
+            if holders.is_some_and(|holders| holders.iter().any(|member| *member != id)) {
                 // Another has not let go of it yet: the time to start begins after that.
                 *since = now;
             }
@@ -253,7 +256,7 @@ impl Placing {
         }
         let placement = round.placement;
         let rebalance = if self.may_rebalance(round) {
-            Rebalance::UpTo { per_round: placement.per_round, per_node: placement.per_node }
+            placement.limits(self.duties.len())
         } else {
             Rebalance::Not
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Loading, Placing, Stage, Step, Subject, roster_key};
+use super::{Loading, Placing, Stage, Step, Subject};
 use crate::duty::DutyId;
 use crate::keys;
 use crate::leader::{Leader, Stored, see};
@@ -20,8 +20,8 @@ impl Placing {
     pub(super) fn reads(&mut self, now: Moment, leader: &Leader) -> Option<Step> {
         let key = |key| Read::Key { key, unless: None };
         let mut reads = Vec::new();
-        let ask = |id: &&MemberId| self.may_ask(&roster_key(id), now);
-        reads.extend(self.doubtful.iter().filter(ask).map(|id| key(roster_key(id))));
+        let ask = |id: &&MemberId| self.may_ask(&keys::roster(id), now);
+        reads.extend(self.doubtful.iter().filter(ask).map(|id| key(keys::roster(id))));
         if self.moves_doubtful && self.may_ask(&keys::moves(), now) {
             reads.push(key(keys::moves()));
         }
@@ -113,7 +113,7 @@ impl Placing {
         let read: Vec<MemberId> = match loading {
             Loading::All => self.rosters.keys().cloned().collect(),
             Loading::Some => {
-                self.doubtful.iter().filter(|id| asked(&roster_key(id))).cloned().collect()
+                self.doubtful.iter().filter(|id| asked(&keys::roster(id))).cloned().collect()
             }
         };
         for id in read {

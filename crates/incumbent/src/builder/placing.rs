@@ -50,11 +50,11 @@ impl Builder {
     }
 
     /// How many duties move for the sake of evenness at once (1,000), and how many of them leave
-    /// or reach one node (100).
+    /// or reach one node (100); by default a tenth of all duties where that is more.
     #[must_use]
     pub fn rebalance_limits(mut self, per_round: usize, per_node: usize) -> Self {
-        self.placement.per_round = per_round;
-        self.placement.per_node = per_node;
+        self.placement.per_round = Some(per_round);
+        self.placement.per_node = Some(per_node);
         self
     }
 }
