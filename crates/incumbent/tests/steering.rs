@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use common::ledger::Ledger;
 use common::{memory, soon, steady};
+use incumbent::placement::{Grid, Place, Strategy};
 use incumbent::{
     Cluster, ClusterError, Drain, DutyCondition, DutyDescription, DutyStanding, Node, OpenStore,
     family,
@@ -205,4 +206,42 @@ async fn failing_done_and_unplaced_duties_say_so() {
     assert_eq!(preview.unplaced.len(), 1, "{preview:?}");
     let explained = soon(cluster.explain("f/picky")).await.unwrap().unwrap().to_string();
     assert!(explained.contains("lacks a selected label"), "{explained}");
+}
+
+#[derive(Debug)]
+struct Whatever;
+
+impl Place for Whatever {
+    fn place(&self, _: &mut Grid<'_, '_>) {}
+}
+
+#[tokio::test]
+async fn a_dry_run_goes_by_the_leaders_strategy_and_says_what_it_cannot_know() {
+    let store = memory();
+    let join = |name: &str| {
+        let builder = steady(name).ttl(Duration::from_secs(4));
+        let builder = builder.placement(Strategy::PreferredNode("one".to_owned()));
+        builder.family_placement("mine", Whatever).join(&store)
+    };
+    let mut nodes = Vec::new();
+    for name in ["one", "two"] {
+        let node = soon(join(name)).await.unwrap();
+        let work = family("f").duties(["a", "b", "c", "d"]).run(|duty| async move {
+            duty.stopping().cancelled().await;
+            Ok(())
+        });
+        node.serve(work).unwrap();
+        nodes.push(node);
+    }
+    let cluster = Cluster::new(&store, "test").unwrap();
+    let all_on_one = |duties: &Vec<DutyStanding>| {
+        duties.len() == 4 && duties.iter().all(|duty| duty.node.as_deref() == Some("one"))
+    };
+    eventually("all run where they are preferred", || cluster.duties(), all_on_one).await;
+    let known = |preview: &incumbent::Preview| preview.unknown.is_some();
+    let preview = eventually("the leader has said how it places", || cluster.plan(), known).await;
+    assert!(preview.moves.is_empty(), "{preview:?}");
+    assert!(preview.unknown.unwrap().contains("mine"));
+    let even = soon(cluster.plan_with(Strategy::Even)).await.unwrap();
+    assert_eq!(even.moves.len(), 2, "{even:?}");
 }

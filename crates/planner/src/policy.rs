@@ -34,6 +34,33 @@ pub enum Strategy {
     Own(Arc<dyn Place>),
 }
 
+/// Its name, from which a ready-made one can be had again.
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Even => f.write_str("even"),
+            Self::Weighted => f.write_str("weighted"),
+            Self::GroupAffinity => f.write_str("group-affinity"),
+            Self::PreferredNode(node) => write!(f, "preferred-node {node}"),
+            Self::Own(place) => write!(f, "own {place:?}"),
+        }
+    }
+}
+
+impl Strategy {
+    /// The ready-made strategy of this name; nothing for a user's own, which is code.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name.split_once(' ') {
+            None if name == "even" => Some(Self::Even),
+            None if name == "weighted" => Some(Self::Weighted),
+            None if name == "group-affinity" => Some(Self::GroupAffinity),
+            Some(("preferred-node", node)) => Some(Self::PreferredNode(node.to_owned())),
+            _ => None,
+        }
+    }
+}
+
 /// A user's own placement.
 ///
 /// It must decide by what the grid shows alone; then plans stay deterministic. Where it makes
@@ -67,5 +94,33 @@ impl Rebalance {
 impl Default for Rebalance {
     fn default() -> Self {
         Self::UpTo { per_round: 1_000, per_node: 100 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Mine;
+
+    impl Place for Mine {
+        fn place(&self, _: &mut Grid<'_, '_>) {}
+    }
+
+    #[test]
+    fn a_ready_made_strategy_can_be_had_again_by_its_name() {
+        let ready = [
+            Strategy::Even,
+            Strategy::Weighted,
+            Strategy::GroupAffinity,
+            Strategy::PreferredNode("node 1".to_owned()),
+        ];
+        for strategy in ready {
+            let again = Strategy::named(&strategy.to_string());
+            assert_eq!(again.map(|again| format!("{again:?}")), Some(format!("{strategy:?}")));
+        }
+        assert!(Strategy::named(&Strategy::Own(Arc::new(Mine)).to_string()).is_none());
+        assert!(Strategy::named("").is_none());
     }
 }

@@ -24,8 +24,8 @@ Examples:
 
 /// What `plan --help` shows below.
 pub(crate) const PLAN_EXAMPLES: &str = "\
-Nothing is changed: the leader plans by itself, and limits how much moves at a time. The strategy is
-taken to be the even one; which one the leader has is known to it alone.
+Nothing is changed: the leader plans by itself, and limits how much moves at a time. If the leader
+places by code of its own, that is said: what such code would do can't be known here.
 
 Examples:
   incumbent plan --dry-run
@@ -178,7 +178,11 @@ pub(crate) async fn plan(session: &Session, _: &PlanArguments) -> Outcome {
             .iter()
             .map(|(duty, reason)| json!({ "duty": duty.as_str(), "reason": reason }))
             .collect();
-        session.print_json(&json!({ "moves": moves, "unplaced": unplaced }));
+        session.print_json(&json!({
+            "moves": moves,
+            "unplaced": unplaced,
+            "unknown": preview.unknown,
+        }));
         return Ok(());
     }
     if preview.moves.is_empty() {
@@ -197,6 +201,9 @@ pub(crate) async fn plan(session: &Session, _: &PlanArguments) -> Outcome {
     }
     for (duty, reason) in &preview.unplaced {
         say!("{BAD}{}{BAD:#} runs nowhere: {}", plain(duty.as_str()), plain(reason));
+    }
+    if let Some(unknown) = &preview.unknown {
+        say!("But {}.", plain(unknown));
     }
     Ok(())
 }

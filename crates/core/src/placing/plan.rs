@@ -366,6 +366,8 @@ impl Placing {
             .iter()
             .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
             .collect();
+        moves.strategy = round.placement.strategy.to_string().chars().take(200).collect();
+        moves.own = round.placement.families.keys().cloned().collect();
         let at_ms = round.wall_ms;
         moves.remember(plan.moves.iter().filter_map(|step| {
             let (from, to) = (name(step.from), name(step.to));

@@ -29,6 +29,12 @@ pub struct Moves {
     /// Members that a duty was taken from because it failed or never started there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub avoided: BTreeMap<DutyId, Vec<MemberId>>,
+    /// How the leader places: the name of a strategy. Empty in what older versions wrote.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub strategy: String,
+    /// Families that the leader places by code of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
     /// The last moves, oldest first.
     #[serde(default)]
     pub moves: Vec<Moved>,
@@ -64,6 +70,8 @@ impl Moves {
             unplaced: BTreeMap::new(),
             unplaced_total: 0,
             avoided: BTreeMap::new(),
+            strategy: String::new(),
+            own: Vec::new(),
             moves: Vec::new(),
             extra: Extra::new(),
         }

@@ -19,6 +19,8 @@ pub struct Preview {
     pub moves: Vec<PlannedMove>,
     /// The duties that would run nowhere, and why.
     pub unplaced: Vec<(DutyId, String)>,
+    /// What the leader goes by that could not be asked here, if anything: code of its own.
+    pub unknown: Option<String>,
 }
 
 /// A move that a plan would make.
@@ -45,31 +47,28 @@ pub struct Explanation {
 
 impl Cluster {
     /// What the leader would move if it planned now and were free to rebalance without limits.
-    /// Nothing is changed. It is asked as if all nodes placed evenly; see [`Self::plan_with`].
+    /// Nothing is changed. The strategy is that of the leader if it is a ready-made one; for one
+    /// of its own see [`Self::plan_with`] and [`Preview::unknown`].
     ///
     /// # Errors
     /// If the store can't be reached or a record can't be read.
     pub async fn plan(&self) -> Result<Preview, ClusterError> {
-        self.plan_with(Strategy::Even).await
+        let picture = self.picture().await?;
+        let (strategy, unknown) = picture.strategy();
+        Ok(Preview { unknown, ..preview(&picture, strategy) })
     }
 
-    /// As [`Self::plan`] for another strategy. Which one the leader has is known to it alone.
+    /// As [`Self::plan`] for another strategy.
     ///
     /// # Errors
     /// As there.
     pub async fn plan_with(&self, strategy: Strategy) -> Result<Preview, ClusterError> {
+        Ok(preview(&self.picture().await?, strategy))
+    }
+
+    async fn picture(&self) -> Result<Picture, ClusterError> {
         let this = self.clone();
-        let picture = self.run(async move { this.read_picture().await }).await?;
-        let (survey, question, plan) = planned(&picture, strategy);
-        let duty = |at: usize| question.duties.get(at).cloned();
-        let moves = plan.moves.iter().filter_map(|step| {
-            let node = |at| node_name(&survey, &question, at);
-            let (from, to) = (node(step.from), node(step.to));
-            Some(PlannedMove { duty: duty(step.duty)?, from, to, why: step.why.to_string() })
-        });
-        let unplaced = plan.unplaced.iter();
-        let unplaced = unplaced.filter_map(|it| Some((duty(it.duty)?, it.reason.to_string())));
-        Ok(Preview { moves: moves.collect(), unplaced: unplaced.collect() })
+        self.run(async move { this.read_picture().await }).await
     }
 
     /// Why a duty (`family/name`) runs where it runs, or why it doesn't; nothing if nobody knows
@@ -78,8 +77,8 @@ impl Cluster {
     /// # Errors
     /// If the name won't do, the store can't be reached or a record can't be read.
     pub async fn explain(&self, duty: &str) -> Result<Option<Explanation>, ClusterError> {
-        let (this, duty) = (self.clone(), DutyId::parse(duty)?);
-        let picture = self.run(async move { this.read_picture().await }).await?;
+        let duty = DutyId::parse(duty)?;
+        let picture = self.picture().await?;
         if !picture.duties.contains_key(&duty) && picture.holder(&duty).is_none() {
             return Ok(None);
         }
@@ -95,13 +94,28 @@ impl Cluster {
     /// # Errors
     /// If the store can't be reached or a record can't be read.
     pub async fn moves(&self) -> Result<Vec<Moved>, ClusterError> {
-        let this = self.clone();
-        let picture = self.run(async move { this.read_picture().await }).await?;
-        Ok(picture.moves.map(|moves| moves.moves).unwrap_or_default())
+        Ok(self.picture().await?.moves.map(|moves| moves.moves).unwrap_or_default())
     }
 }
 
 impl Picture {
+    /// How the leader places as far as it can be known here, and what can't.
+    fn strategy(&self) -> (Strategy, Option<String>) {
+        let Some(moves) = &self.moves else { return (Strategy::Even, None) };
+        let name = moves.strategy.as_str();
+        let strategy = if name.is_empty() { Some(Strategy::Even) } else { Strategy::named(name) };
+        let mut unknown = Vec::new();
+        if strategy.is_none() {
+            unknown.push(format!("by a strategy of its own ({name}), taken for the even one"));
+        }
+        if !moves.own.is_empty() {
+            let families = moves.own.join(", ");
+            unknown.push(format!("the families {families} by code of theirs, left out"));
+        }
+        let said = format!("the leader places {}", unknown.join(", and "));
+        (strategy.unwrap_or_default(), (!unknown.is_empty()).then_some(said))
+    }
+
     fn standing_line(&self, duty: &DutyId) -> String {
         let standing = self.standing(duty);
         match &standing.node {
@@ -142,11 +156,26 @@ impl Picture {
 
 /// What a plan made now would do with the duty, and why it isn't on each other node.
 fn plan_lines(picture: &Picture, duty: &DutyId) -> Vec<String> {
-    let (_, question, plan) = planned(picture, Strategy::Even);
+    let (strategy, unknown) = picture.strategy();
+    let (_, question, plan) = planned(picture, strategy);
     let at = question.duties.iter().position(|known| known == duty);
     let explained = at.and_then(|at| explain(&question.situation, &plan, at));
     let text = explained.map(|explained| explained.to_string()).unwrap_or_default();
-    text.lines().map(|line| format!("planned: {}", line.trim())).collect()
+    let lines = text.lines().map(|line| format!("planned: {}", line.trim()));
+    lines.chain(unknown.map(|unknown| format!("but {unknown}"))).collect()
+}
+
+fn preview(picture: &Picture, strategy: Strategy) -> Preview {
+    let (survey, question, plan) = planned(picture, strategy);
+    let duty = |at: usize| question.duties.get(at).cloned();
+    let moves = plan.moves.iter().filter_map(|step| {
+        let node = |at| node_name(&survey, &question, at);
+        let (from, to) = (node(step.from), node(step.to));
+        Some(PlannedMove { duty: duty(step.duty)?, from, to, why: step.why.to_string() })
+    });
+    let unplaced = plan.unplaced.iter();
+    let unplaced = unplaced.filter_map(|it| Some((duty(it.duty)?, it.reason.to_string())));
+    Preview { moves: moves.collect(), unplaced: unplaced.collect(), unknown: None }
 }
 
 fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {

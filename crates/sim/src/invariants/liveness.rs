@@ -1,7 +1,8 @@
 //! 9. Once faults stop, every lease with a live candidate has a leader within ttl + a second +
-//!    four round trips. (11: also if every hint is lost, which a third of the seeds have.)
+//!    four round trips, and the third of a ttl for which candidates hold back that all prefer to.
+//!    (11: also if every hint is lost, which a third of the seeds have.)
 
-use incumbent_core::LeaseName;
+use incumbent_core::{Candidacy, LeaseName, Preference};
 
 use super::Invariant;
 use crate::process::Process;
@@ -10,11 +11,13 @@ use crate::statistics::Statistics;
 
 pub(super) struct Liveness {
     bound: u64,
+    /// How much longer it may take if every candidate holds back for better ones.
+    hold_back: u64,
     /// Requests sent before the calm may still be waited for.
     grace: u64,
     calm: Option<u64>,
-    /// For each lease: since when it has a candidate but no leader, and the longest such time.
-    waiting: Vec<Option<u64>>,
+    /// For each lease: since when it has a candidate but no leader, and how long that may last.
+    waiting: Vec<Option<(u64, u64)>>,
     longest: u64,
     end: u64,
 }
@@ -26,6 +29,7 @@ impl Liveness {
         let bound = (ttl + 1000 * MILLI) * 106 / 100 + 4 * 2 * (scenario.latency + MILLI);
         Self {
             bound,
+            hold_back: ttl / 3 * 106 / 100,
             grace: (ttl / 3).min(5000 * MILLI),
             calm: None,
             waiting: vec![None; scenario.leases],
@@ -35,9 +39,10 @@ impl Liveness {
     }
 
     fn overdue(&self, now: u64) -> Option<(usize, u64)> {
-        self.waiting.iter().enumerate().find_map(|(lease, since)| {
-            let waited = now.saturating_sub((*since)?);
-            (waited > self.bound).then_some((lease, waited))
+        self.waiting.iter().enumerate().find_map(|(lease, waiting)| {
+            let (since, bound) = (*waiting)?;
+            let waited = now.saturating_sub(since);
+            (waited > bound).then_some((lease, waited))
         })
     }
 }
@@ -62,22 +67,19 @@ impl Invariant for Liveness {
             return Ok(());
         }
         for (at, lease) in leases.iter().enumerate() {
-            let stands = |process: &&Process| {
-                process.core.is_some()
-                    && process.back_after.is_none()
-                    && process.plan.candidacies.get(at).is_some_and(|candidacy| {
-                        candidacy.as_ref().is_some_and(|candidacy| candidacy.electable)
-                    })
-            };
-            let candidate = processes.iter().any(|process| stands(&process));
+            let candidates = || processes.iter().filter_map(|process| stands(process, at));
+            let candidate = candidates().next().is_some();
+            let eager = candidates().any(|candidacy| candidacy.preference == Preference::None);
             let led = processes.iter().any(|process| process.trusts(lease, now).is_some());
+            let bound = self.bound + if eager { 0 } else { self.hold_back };
             let Some(waiting) = self.waiting.get_mut(at) else { continue };
             if led || !candidate {
-                if let Some(since) = waiting.take() {
+                if let Some((since, _)) = waiting.take() {
                     self.longest = self.longest.max(now - since);
                 }
             } else {
-                waiting.get_or_insert(now);
+                let (_, longest) = waiting.get_or_insert((now, bound));
+                *longest = bound.max(*longest);
             }
         }
         match self.overdue(now) {
@@ -102,4 +104,10 @@ impl Invariant for Liveness {
     fn leaderless(&self) -> u64 {
         self.longest
     }
+}
+
+/// How a process stands for a lease that it could be elected for.
+fn stands(process: &Process, lease: usize) -> Option<&Candidacy> {
+    process.core.as_ref().filter(|_| process.back_after.is_none())?;
+    process.plan.candidacies.get(lease)?.as_ref().filter(|candidacy| candidacy.electable)
 }
