@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::completions::{self, CompletionsArguments};
+use crate::command::doctor::{self, DoctorArguments};
 use crate::command::duties::{self, DutiesArguments, ExplainArguments, PlanArguments};
 use crate::command::evict::{self, EvictArguments};
 use crate::command::history::{self, HistoryArguments};
@@ -18,6 +19,8 @@ use crate::command::watch::{self, WatchArguments};
 use crate::command::wish::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
 use crate::demo::node::NodeArguments;
 use crate::demo::{self, DemoArguments};
+#[cfg(target_os = "linux")]
+use crate::doctor::part::Part;
 use crate::exit;
 
 /// Leader election, membership and fencing on the store that your application already runs.
@@ -125,6 +128,9 @@ pub(crate) enum Command {
     /// Let duties move for the sake of evenness again
     #[command(after_help = wish::FREEZE_EXAMPLES)]
     Thaw,
+    /// Look whether all is well here, and which ttl fits
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArguments),
     /// Check a store, create what it needs, remove a cluster
     #[command(subcommand)]
     Store(StoreCommand),
@@ -137,6 +143,14 @@ pub(crate) enum Command {
     /// One node of the demo
     #[command(hide = true)]
     DemoNode(NodeArguments),
+    /// A part of doctor that is a process of its own
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    DoctorPart {
+        /// Which.
+        #[command(subcommand)]
+        part: Part,
+    },
 }
 
 fn after_help() -> String {

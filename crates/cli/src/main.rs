@@ -3,9 +3,11 @@
 mod arguments;
 mod command;
 mod demo;
+mod doctor;
 mod exit;
 mod interrupt;
 mod json;
+mod measure;
 mod out;
 mod place;
 mod session;
@@ -68,6 +70,9 @@ fn run(arguments: &Arguments) -> Outcome {
         Command::Resign(resign) => session.block_on(command::resign::run(&session, resign)),
         Command::Transfer(transfer) => session.block_on(command::transfer::run(&session, transfer)),
         Command::Evict(evict) => session.block_on(command::evict::run(&session, evict)),
+        Command::Doctor(doctor) => session.block_on(command::doctor::run(&session, doctor)),
+        #[cfg(target_os = "linux")]
+        Command::DoctorPart { part } => doctor::part::run(part),
         Command::Duties(duties) => session.block_on(command::duties::run(&session, duties)),
         Command::Explain(duty) => session.block_on(command::duties::explain(&session, duty)),
         Command::Plan(plan) => session.block_on(command::duties::plan(&session, plan)),

@@ -2,8 +2,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::expect_used, clippy::panic, reason = "this is test code, although no test")]
 
+pub mod proxy;
 #[cfg(target_os = "linux")]
 pub mod runs;
+pub mod servers;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -119,7 +121,9 @@ impl Trial {
 /// The program, with nothing in the environment that could mislead it.
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
-    for variable in ["INCUMBENT_STORE", "INCUMBENT_CLUSTER", "NO_COLOR", "CLICOLOR_FORCE"] {
+    for variable in
+        ["INCUMBENT_STORE", "INCUMBENT_CLUSTER", "INCUMBENT_NODE", "NO_COLOR", "CLICOLOR_FORCE"]
+    {
         command.env_remove(variable);
     }
     command.args(arguments);
