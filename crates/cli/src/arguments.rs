@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::command::completions::{self, CompletionsArguments};
@@ -37,6 +39,11 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, value_name = "NAME", env = "INCUMBENT_CLUSTER")]
     #[arg(hide_env_values = true)]
     pub(crate) cluster: Option<String>,
+
+    /// A configuration file [default: incumbent/incumbent.toml in your configuration directory]
+    #[arg(long, global = true, value_name = "FILE", env = "INCUMBENT_CONFIG")]
+    #[arg(hide_env_values = true)]
+    pub(crate) config: Option<OsString>,
 
     /// Print JSON instead of text
     #[arg(long, global = true)]
@@ -151,6 +158,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         part: Part,
     },
+}
+
+impl Command {
+    /// Whether it does as the configuration file says. A demo doesn't: it is for trying, and must
+    /// not do that where the user's own cluster is.
+    pub(crate) fn is_configured(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Self::DoctorPart { .. } = self {
+            return false;
+        }
+        !matches!(self, Self::Demo(_) | Self::DemoNode(_) | Self::Completions(_) | Self::Man(_))
+    }
 }
 
 fn after_help() -> String {

@@ -19,6 +19,7 @@ use crate::interrupt;
 use crate::measure::{self, Effort, Measured, Spread};
 use crate::out::{plain, say};
 use crate::session::Session;
+use crate::setting::{self, Origin, Setting};
 use crate::span;
 use crate::style::{BAD, DIM, GOOD, HEAD, ODD};
 use crate::sweep;
@@ -44,9 +45,9 @@ const SWEEPS: u32 = 20;
 /// How to look.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArguments {
-    /// The ttl that is meant to be used
-    #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = span::parse)]
-    ttl: Duration,
+    /// The ttl that is meant to be used [default: 15s] [env: INCUMBENT_TTL]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    ttl: Option<Duration>,
     /// Leave out the race of real candidates
     #[arg(long)]
     quick: bool,
@@ -61,8 +62,9 @@ pub(crate) async fn run(session: &Session, arguments: &DoctorArguments) -> Outco
             session.place.shown()
         )));
     }
-    Timing::for_ttl(arguments.ttl).check(LEAST_TTL).map_err(Failure::usage)?;
-    let mut doctor = Doctor::new(session, arguments);
+    let ttl = setting::ttl(arguments.ttl, &session.config)?;
+    Timing::for_ttl(ttl.value).check(LEAST_TTL).map_err(Failure::usage)?;
+    let mut doctor = Doctor::new(session, ttl, arguments.quick);
     let looked = tokio::select! {
         looked = doctor.look() => looked,
         signal = interrupt::received() => {
@@ -77,7 +79,7 @@ pub(crate) async fn run(session: &Session, arguments: &DoctorArguments) -> Outco
 
 struct Doctor<'a> {
     session: &'a Session,
-    ttl: Duration,
+    ttl: Setting<Duration>,
     quick: bool,
     store: Option<OpenStore>,
     /// Clusters to be removed again.
@@ -90,11 +92,11 @@ struct Doctor<'a> {
 }
 
 impl<'a> Doctor<'a> {
-    fn new(session: &'a Session, arguments: &DoctorArguments) -> Self {
+    fn new(session: &'a Session, ttl: Setting<Duration>, quick: bool) -> Self {
         Self {
             session,
-            ttl: arguments.ttl,
-            quick: arguments.quick,
+            ttl,
+            quick,
             store: None,
             scratch: [sweep::scratch("doctor"), sweep::scratch("race")],
             findings: Vec::new(),
@@ -107,8 +109,7 @@ impl<'a> Doctor<'a> {
 
     async fn look(&mut self) -> Outcome {
         if !self.session.json {
-            let (store, cluster) = (self.session.place.shown(), &self.session.place.cluster);
-            say!("{HEAD}{}{HEAD:#}{DIM}, cluster {}{DIM:#}", plain(&store), plain(cluster));
+            self.tell_settings();
         }
         let Some((store, other)) = self.reach().await? else { return Ok(()) };
         self.store = Some(store.clone());
@@ -130,6 +131,23 @@ impl<'a> Doctor<'a> {
             self.found(finding);
         }
         Ok(())
+    }
+
+    /// What is looked at, and who chose it.
+    fn settings(&self) -> [(&'static str, String, &Origin); 3] {
+        let Session { place, store_origin, cluster_origin, .. } = self.session;
+        [
+            ("store", place.shown(), store_origin),
+            ("cluster", place.cluster.clone(), cluster_origin),
+            ("ttl", span::setting(self.ttl.value), &self.ttl.origin),
+        ]
+    }
+
+    fn tell_settings(&self) {
+        for (name, value, origin) in self.settings() {
+            say!("{DIM}{name:<8}{DIM:#}{HEAD}{}{HEAD:#} {DIM}({origin}){DIM:#}", plain(&value));
+        }
+        say!("");
     }
 
     /// Opens the store twice, as two processes would. Nothing if that can't be done.
@@ -159,7 +177,7 @@ impl<'a> Doctor<'a> {
                 self.found(latency(&measured));
                 self.found(push(store, measured.push));
                 self.found(clocks::look(measured.clocks));
-                self.advice = Some(Advice::new(self.ttl, measured.beat.p99));
+                self.advice = Some(Advice::new(self.ttl.value, measured.beat.p99));
                 self.measured = Some(measured);
             }
             Err(error) => self.found(Finding::fail(
@@ -178,8 +196,8 @@ impl<'a> Doctor<'a> {
         }
         self.session.remark(format_args!("{DIM}racing: three processes, one lease …{DIM:#}"));
         let cluster = Cluster::new(store.clone(), cluster)?;
-        let race = Race::run(&self.session.place, &cluster, self.ttl).await;
-        self.found(race.finding(self.ttl));
+        let race = Race::run(&self.session.place, &cluster, self.ttl.value).await;
+        self.found(race.finding(self.ttl.value));
         self.race = Some(race);
         Ok(())
     }
@@ -244,10 +262,13 @@ impl<'a> Doctor<'a> {
         #[cfg(not(target_os = "linux"))]
         let race: Option<Value> = None;
         let measured = self.measured.as_ref();
+        let settings = self.settings().into_iter();
+        let settings = settings.map(|(name, _, origin)| (name.to_owned(), origin.json()));
         json!({
             "store": self.session.place.shown(),
             "cluster": self.session.place.cluster,
             "verdict": verdict.as_str(),
+            "settings": settings.collect::<serde_json::Map<_, _>>(),
             "checks": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
             "measured": measured.map(|it| json!({
                 "read": it.read.json(),

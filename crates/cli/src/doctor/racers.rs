@@ -60,7 +60,7 @@ impl Racers {
         let program = std::env::current_exe()?;
         let mut command = Command::new(&program);
         // Nothing of the user's own settings, but for the store.
-        command.args(["run", "-q", "--lease", LEASE, "--node", &name]);
+        command.args(["run", "-q", "--config", "/dev/null", "--lease", LEASE, "--node", &name]);
         command.arg("--ttl").arg(format!("{}ms", self.ttl.as_millis()));
         command.arg("--").arg(&program).args(["doctor-part", "race"]).arg(self.lock.path());
         // By the environment, which others can't read, for the URL may hold a password.

@@ -121,11 +121,12 @@ impl Trial {
 /// The program, with nothing in the environment that could mislead it.
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
-    for variable in
-        ["INCUMBENT_STORE", "INCUMBENT_CLUSTER", "INCUMBENT_NODE", "NO_COLOR", "CLICOLOR_FORCE"]
-    {
-        command.env_remove(variable);
+    for variable in ["STORE", "CLUSTER", "NODE", "TTL"] {
+        command.env_remove(format!("INCUMBENT_{variable}"));
     }
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    // Not the file of whoever runs the tests.
+    command.env("INCUMBENT_CONFIG", "/dev/null");
     command.args(arguments);
     command
 }
