@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use incumbent::{Campaign, Leadership, Node};
 use serde_json::Value;
+use servers::Postgres;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -26,6 +27,8 @@ pub const TTL: Duration = Duration::from_secs(5);
 pub struct Trial {
     pub directory: TempDir,
     pub runtime: Runtime,
+    /// Where the store is instead, if not in the directory.
+    pub postgres: Option<Postgres>,
 }
 
 impl Trial {
@@ -34,7 +37,24 @@ impl Trial {
         Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
             runtime: runtime.expect("a runtime"),
+            postgres: None,
         }
+    }
+
+    /// One whose store is in PostgreSQL, if there is a server.
+    pub fn on_postgres() -> Option<Self> {
+        let trial = Self { postgres: Some(Postgres::new()?), ..Self::new() };
+        trial.run(&["store", "init"]).succeeds();
+        Some(trial)
+    }
+
+    /// One on SQLite, and one on PostgreSQL if there is a server.
+    pub fn on_each_store() -> impl Iterator<Item = Self> {
+        let postgres = || {
+            println!("on PostgreSQL:");
+            Self::on_postgres()
+        };
+        std::iter::once_with(|| Some(Self::new())).chain(std::iter::once_with(postgres)).flatten()
     }
 
     /// One whose store is there already.
@@ -49,6 +69,9 @@ impl Trial {
     }
 
     pub fn url(&self) -> String {
+        if let Some(postgres) = &self.postgres {
+            return postgres.url.clone();
+        }
         format!("sqlite:{}", self.path().join("trial.db").display())
     }
 
