@@ -1,8 +1,11 @@
 //! The command line.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::command::completions::{self, CompletionsArguments};
+use crate::command::doctor::{self, DoctorArguments};
 use crate::command::duties::{self, DutiesArguments, ExplainArguments, PlanArguments};
 use crate::command::evict::{self, EvictArguments};
 use crate::command::history::{self, HistoryArguments};
@@ -18,6 +21,8 @@ use crate::command::watch::{self, WatchArguments};
 use crate::command::wish::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
 use crate::demo::node::NodeArguments;
 use crate::demo::{self, DemoArguments};
+#[cfg(target_os = "linux")]
+use crate::doctor::part::Part;
 use crate::exit;
 
 /// Leader election, membership and fencing on the store that your application already runs.
@@ -34,6 +39,11 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, value_name = "NAME", env = "INCUMBENT_CLUSTER")]
     #[arg(hide_env_values = true)]
     pub(crate) cluster: Option<String>,
+
+    /// A configuration file [default: incumbent/incumbent.toml in your configuration directory]
+    #[arg(long, global = true, value_name = "FILE", env = "INCUMBENT_CONFIG")]
+    #[arg(hide_env_values = true)]
+    pub(crate) config: Option<OsString>,
 
     /// Print JSON instead of text
     #[arg(long, global = true)]
@@ -125,6 +135,9 @@ pub(crate) enum Command {
     /// Let duties move for the sake of evenness again
     #[command(after_help = wish::FREEZE_EXAMPLES)]
     Thaw,
+    /// Look whether all is well here, and which ttl fits
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArguments),
     /// Check a store, create what it needs, remove a cluster
     #[command(subcommand)]
     Store(StoreCommand),
@@ -137,6 +150,26 @@ pub(crate) enum Command {
     /// One node of the demo
     #[command(hide = true)]
     DemoNode(NodeArguments),
+    /// A part of doctor that is a process of its own
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    DoctorPart {
+        /// Which.
+        #[command(subcommand)]
+        part: Part,
+    },
+}
+
+impl Command {
+    /// Whether it does as the configuration file says. A demo doesn't: it is for trying, and must
+    /// not do that where the user's own cluster is.
+    pub(crate) fn is_configured(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Self::DoctorPart { .. } = self {
+            return false;
+        }
+        !matches!(self, Self::Demo(_) | Self::DemoNode(_) | Self::Completions(_) | Self::Man(_))
+    }
 }
 
 fn after_help() -> String {

@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod duties;
 pub(crate) mod evict;
 pub(crate) mod history;

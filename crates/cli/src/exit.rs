@@ -16,6 +16,7 @@ Exit codes:
   71  run: the command can't be supervised
   75  not in time: nothing changed yet, try again
   76  run: the lease was lost, or given up on request
+  78  doctor: it works, but something should be changed
  126  run: the command can't be run
  127  run: the command isn't there
  130  interrupted
@@ -38,6 +39,8 @@ pub(crate) enum Code {
     Lost,
     /// The command can't be supervised.
     Unsupervised,
+    /// It works, but something should be changed.
+    Advised,
     /// By a signal.
     Interrupted,
     /// What the command of `run` ended with.
@@ -55,6 +58,7 @@ impl Code {
             Self::Late => 75,
             Self::Lost => 76,
             Self::Unsupervised => 71,
+            Self::Advised => 78,
             Self::Interrupted => 130,
             Self::Command(code) => code,
         }

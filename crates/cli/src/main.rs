@@ -2,13 +2,17 @@
 
 mod arguments;
 mod command;
+mod config;
 mod demo;
+mod doctor;
 mod exit;
 mod interrupt;
 mod json;
+mod measure;
 mod out;
 mod place;
 mod session;
+mod setting;
 mod span;
 mod steer;
 mod style;
@@ -19,7 +23,7 @@ mod whom;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::arguments::{Arguments, Command};
 use crate::command::wish::Asked;
@@ -34,15 +38,19 @@ fn main() -> ExitCode {
     if let Some(code) = incumbent_supervise::role() {
         return code;
     }
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let parsed = Arguments::command().try_get_matches().and_then(|matches| {
+        let arguments = Arguments::from_arg_matches(&matches)?;
+        Ok((arguments, matches))
+    });
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let _ = error.print();
             let asked_for = error.exit_code() == 0;
             return ExitCode::from(if asked_for { 0 } else { Code::Usage.number() });
         }
     };
-    match run(&arguments) {
+    match run(&arguments, &matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.message.is_empty() {
@@ -53,8 +61,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Outcome {
-    let session = Session::new(arguments)?;
+fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
+    let session = Session::new(arguments, matches)?;
     let wish = |asked| session.block_on(command::wish::run(&session, asked));
     match &arguments.command {
         Command::Demo(demo) => demo::run(&session.place, demo),
@@ -68,6 +76,9 @@ fn run(arguments: &Arguments) -> Outcome {
         Command::Resign(resign) => session.block_on(command::resign::run(&session, resign)),
         Command::Transfer(transfer) => session.block_on(command::transfer::run(&session, transfer)),
         Command::Evict(evict) => session.block_on(command::evict::run(&session, evict)),
+        Command::Doctor(doctor) => session.block_on(command::doctor::run(&session, doctor)),
+        #[cfg(target_os = "linux")]
+        Command::DoctorPart { part } => doctor::part::run(part),
         Command::Duties(duties) => session.block_on(command::duties::run(&session, duties)),
         Command::Explain(duty) => session.block_on(command::duties::explain(&session, duty)),
         Command::Plan(plan) => session.block_on(command::duties::plan(&session, plan)),

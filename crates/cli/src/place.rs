@@ -13,18 +13,15 @@ pub(crate) struct Place {
     pub(crate) url: String,
     /// The cluster's name.
     pub(crate) cluster: String,
-    /// Whether the store was chosen by a flag or the environment.
+    /// Whether the store was chosen, and not the default.
     pub(crate) store_chosen: bool,
-    /// Whether the cluster was chosen by a flag or the environment.
+    /// Whether the cluster was chosen, and not the default.
     pub(crate) cluster_chosen: bool,
 }
 
 impl Place {
-    /// What the flags and the environment say, and the defaults for the rest.
+    /// What was chosen, and the defaults for the rest.
     pub(crate) fn new(store: Option<&str>, cluster: Option<&str>) -> Outcome<Self> {
-        // A variable that is set to nothing counts as not set, as shells and orchestrators do.
-        let store = store.filter(|url| !url.is_empty());
-        let cluster = cluster.filter(|name| !name.is_empty());
         let url = match store {
             Some(url) => url.to_owned(),
             None => default_url()?,
@@ -152,12 +149,6 @@ fn default_directory() -> Outcome<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_set_to_nothing_is_not_set() {
-        let place = Place::new(Some("sqlite:a.db"), Some("")).unwrap();
-        assert_eq!((place.cluster.as_str(), place.cluster_chosen), ("default", false));
-    }
 
     #[test]
     fn passwords_are_not_shown() {

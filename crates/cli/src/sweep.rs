@@ -1,7 +1,12 @@
 //! Removing all records of a cluster.
 
-use incumbent::OpenStore;
 use incumbent::store::{Exchange, Found, Key, Lane, Read, StoreError, Write};
+use incumbent::{OpenStore, clock};
+
+/// The name of a cluster that nobody else uses, for a moment.
+pub(crate) fn scratch(purpose: &str) -> String {
+    format!("{purpose}-{}-{}", std::process::id(), clock::now().as_nanos())
+}
 
 /// Removes all records of a cluster and says how many there were.
 ///

@@ -113,7 +113,12 @@ fn duties_move_where_operators_want_them() {
 fn what_is_unknown_or_senseless_is_said() {
     let trial = Trial::with_store();
     trial.run(&["explain", "projection/ghost"]).ends_with(1).complains(&["nobody knows", "ghost"]);
-    trial.run(&["explain", "lonely"]).ends_with(64).complains(&["family"]);
+    for command in ["explain", "pause", "resume", "unpin"] {
+        for duty in ["lonely", "", "/orders", "projection/"] {
+            let ran = trial.run(&[command, duty]).ends_with(64);
+            ran.complains(&[&format!("'{duty}'"), "family/name", "projection/orders"]);
+        }
+    }
     trial
         .run(&["pause", "a/b/c"])
         .succeeds()

@@ -5,7 +5,9 @@
 mod common;
 
 use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
 
+use common::proxy::Proxy;
 use common::runs::{Log, Run, children, send, until};
 use common::{Ran, Trial};
 use rustix::process::Signal;
@@ -24,9 +26,17 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let trial = Trial::new();
+        Self::on(Trial::new())
+    }
+
+    fn on(trial: Trial) -> Self {
         let log = Log::new(trial.path());
         Self { trial, log }
+    }
+
+    /// One on SQLite, and one on PostgreSQL if there is a server.
+    fn on_each_store() -> impl Iterator<Item = Self> {
+        Trial::on_each_store().map(Self::on)
     }
 
     fn command(&self, flags: &[&str], command: &[&str]) -> std::process::Command {
@@ -129,43 +139,46 @@ fn signals_are_passed_on_and_the_grace_is_kept() {
 
 #[test]
 fn f51_nothing_is_left_of_the_command_when_the_next_one_starts() {
-    let stage = Stage::new();
-    for isolate in ["--isolate=never", "--isolate=auto"] {
-        // A daemon in a session of its own, which holds the lock, and a command that ends.
-        let leaves = "exec 9>>lock; flock -n 9 || exit 1; (setsid sleep 600 >/dev/null 2>&1 &)";
-        for _ in 0..3 {
-            stage.run(&[isolate], &["sh", "-c", leaves]).succeeds();
+    for stage in Stage::on_each_store() {
+        for isolate in ["--isolate=never", "--isolate=auto"] {
+            // A daemon in a session of its own, which holds the lock, and a command that ends.
+            let leaves = "exec 9>>lock; flock -n 9 || exit 1; (setsid sleep 600 >/dev/null 2>&1 &)";
+            for _ in 0..3 {
+                stage.run(&[isolate], &["sh", "-c", leaves]).succeeds();
+            }
         }
     }
 }
 
 #[test]
 fn f54_a_lease_that_is_given_up_ends_the_command_and_runs_the_hook() {
-    let stage = Stage::new();
-    let hook = "echo \"lost $INCUMBENT_LOST $INCUMBENT_TERM\" >> \"$LOG\"";
-    let mut run = stage.start(&["--on-lost", hook, "--node", "one"], LOGS);
-    stage.log.until("start 1");
-    let _next = stage.start(&["--node", "two"], "echo next >> \"$LOG\"; sleep 600");
-    stage.trial.run(&["resign", "job"]).succeeds();
-    assert_eq!(run.code(), 76);
-    stage.log.until("lost resigned 1");
-    stage.log.until("next");
-    assert_eq!(stage.log.count("term"), 1, "it had time to end in order");
+    for stage in Stage::on_each_store() {
+        let hook = "echo \"lost $INCUMBENT_LOST $INCUMBENT_TERM\" >> \"$LOG\"";
+        let mut run = stage.start(&["--on-lost", hook, "--node", "one"], LOGS);
+        stage.log.until("start 1");
+        let _next = stage.start(&["--node", "two"], "echo next >> \"$LOG\"; sleep 600");
+        stage.trial.run(&["resign", "job"]).succeeds();
+        assert_eq!(run.code(), 76);
+        stage.log.until("lost resigned 1");
+        stage.log.until("next");
+        assert_eq!(stage.log.count("term"), 1, "it had time to end in order");
+    }
 }
 
 #[test]
 fn f53_an_eviction_kills_the_command_and_restart_contends_again() {
-    let stage = Stage::new();
-    let run = stage.start(&["--restart", "--node", "one"], LOGS);
-    stage.log.until("start 1");
-    until("a name", || {
-        let status = stage.trial.run(&["status", "--json"]).succeeds().json();
-        (status["members"][0]["node"] == "one").then_some(())
-    });
-    stage.trial.run(&["evict", "one"]);
-    until("another start", || (stage.log.count("start") >= 2).then_some(()));
-    assert_eq!(stage.log.count("term"), 0, "closed by others, it is killed at once");
-    drop(run);
+    for stage in Stage::on_each_store() {
+        let run = stage.start(&["--restart", "--node", "one"], LOGS);
+        stage.log.until("start 1");
+        until("a name", || {
+            let status = stage.trial.run(&["status", "--json"]).succeeds().json();
+            (status["members"][0]["node"] == "one").then_some(())
+        });
+        stage.trial.run(&["evict", "one"]);
+        until("another start", || (stage.log.count("start") >= 2).then_some(()));
+        assert_eq!(stage.log.count("term"), 0, "closed by others, it is killed at once");
+        drop(run);
+    }
 }
 
 #[test]
@@ -179,6 +192,20 @@ fn f53_a_store_that_is_gone_ends_the_command_before_its_trust() {
     stage.log.until("term");
     assert_eq!(run.code(), 76);
     drop(connection);
+}
+
+#[test]
+fn f53_a_server_that_answers_no_more_ends_the_command_before_its_trust() {
+    let Some(trial) = Trial::on_postgres() else { return };
+    let proxy = Proxy::to(&trial.url(), Duration::ZERO);
+    let stage = Stage::on(trial);
+    let mut command = stage.command(&["--ttl", "3s"], &["sh", "-c", LOGS]);
+    command.env("INCUMBENT_STORE", &proxy.url);
+    let mut run = Run::start(command);
+    stage.log.until("start 1");
+    proxy.shut();
+    stage.log.until("term");
+    assert_eq!(run.code(), 76);
 }
 
 #[test]

@@ -85,8 +85,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(layout: Layout, fault: Fault) -> Self {
-        let trial = Trial::new();
+    fn new(trial: Trial, layout: Layout, fault: Fault) -> Self {
         let mut program = PathBuf::from(env!("CARGO_BIN_EXE_incumbent"));
         let demoted = rustix::process::geteuid().is_root() && layout == Layout::Plain;
         if demoted {
@@ -103,6 +102,7 @@ impl Stage {
 
     fn command(&self, flags: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
+        command.env("INCUMBENT_CONFIG", "/dev/null").env_remove("INCUMBENT_TTL");
         command.args(["run", "-q", "--lease", "job"]).args(flags);
         command.env("INCUMBENT_STORE", self.trial.url()).env("LOG", &self.log.0);
         let storm = if self.fault == Fault::KillHolderInStorm { storm() } else { 0 };
@@ -167,6 +167,9 @@ impl Stage {
     /// Does something while nobody else writes. Who is stopped in the middle of a write keeps the
     /// lock of a SQLite file, and with it everybody else from writing.
     fn between_writes(&self, act: impl FnOnce()) {
+        if self.trial.postgres.is_some() {
+            return act();
+        }
         let file = rusqlite::Connection::open(self.trial.path().join("trial.db")).unwrap();
         file.busy_timeout(common::PATIENCE).unwrap();
         file.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -240,8 +243,13 @@ fn kill_all(daemon: &str) {
     }
 }
 
+/// On SQLite.
 fn survive(layout: Layout, fault: Fault) {
-    let mut stage = Stage::new(layout, fault);
+    survive_on(Trial::new(), layout, fault);
+}
+
+fn survive_on(trial: Trial, layout: Layout, fault: Fault) {
+    let mut stage = Stage::new(trial, layout, fault);
     if layout == Layout::Isolated {
         let mut trial = stage.command(&["--isolate=always"]);
         if trial.args(["--", "true"]).status().unwrap().code() == Some(71) {
@@ -347,4 +355,20 @@ fn isolated_when_the_holder_is_stopped() {
 #[test]
 fn isolated_when_both_are_stopped() {
     survive(Layout::Isolated, Fault::StopBoth);
+}
+
+#[test]
+fn plain_on_postgres() {
+    for fault in [Fault::KillHolder, Fault::KillCommand, Fault::StopHolder] {
+        let Some(trial) = Trial::on_postgres() else { return };
+        survive_on(trial, Layout::Plain, fault);
+    }
+}
+
+#[test]
+fn isolated_on_postgres() {
+    for fault in [Fault::KillHolder, Fault::KillCommand, Fault::StopHolder] {
+        let Some(trial) = Trial::on_postgres() else { return };
+        survive_on(trial, Layout::Isolated, fault);
+    }
 }

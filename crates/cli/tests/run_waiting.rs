@@ -20,9 +20,17 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let trial = Trial::new();
+        Self::on(Trial::new())
+    }
+
+    fn on(trial: Trial) -> Self {
         let log = Log::new(trial.path());
         Self { trial, log }
+    }
+
+    /// One on SQLite, and one on PostgreSQL if there is a server.
+    fn on_each_store() -> impl Iterator<Item = Self> {
+        Trial::on_each_store().map(Self::on)
     }
 
     fn command(&self, flags: &[&str], script: &str) -> std::process::Command {
@@ -45,62 +53,66 @@ impl Stage {
 
 #[test]
 fn who_does_not_want_to_wait_is_told_who_has_it() {
-    let stage = Stage::new();
-    let mut holder = stage.start(&["--node", "billing-1"]);
-    stage.log.until("start 1");
-    stage.run(&["--no-wait"], "true").ends_with(75).complains(&["billing-1", "job", "term 1"]);
-    let waited = stage.run(&["--wait", "300ms"], "true").ends_with(75);
-    waited.complains(&["billing-1 has it in term 1"]);
-    holder.signal(Signal::TERM);
-    assert_eq!(holder.code(), 143);
-    stage.run(&["--no-wait"], "true").ends_with(0);
+    for stage in Stage::on_each_store() {
+        let mut holder = stage.start(&["--node", "billing-1"]);
+        stage.log.until("start 1");
+        stage.run(&["--no-wait"], "true").ends_with(75).complains(&["billing-1", "job", "term 1"]);
+        let waited = stage.run(&["--wait", "300ms"], "true").ends_with(75);
+        waited.complains(&["billing-1 has it in term 1"]);
+        holder.signal(Signal::TERM);
+        assert_eq!(holder.code(), 143);
+        stage.run(&["--no-wait"], "true").ends_with(0);
+    }
 }
 
 #[test]
 fn f52_signals_end_the_waiting_and_the_holder_is_named() {
-    let stage = Stage::new();
-    let _holder = stage.start(&["--node", "billing-1"]);
-    stage.log.until("start 1");
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        let said = stage.trial.path().join("said");
-        let mut command = stage.command(&[], "true");
-        command.stderr(std::fs::File::create(&said).unwrap());
-        let mut waiting = Run::start(command);
-        until("a word about the holder", || {
-            let text = std::fs::read_to_string(&said).unwrap_or_default();
-            text.contains("waiting for job: billing-1 has it in term 1").then_some(())
-        });
-        waiting.signal(signal);
-        assert_eq!(waiting.code(), code);
+    for stage in Stage::on_each_store() {
+        let _holder = stage.start(&["--node", "billing-1"]);
+        stage.log.until("start 1");
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+            let said = stage.trial.path().join("said");
+            let mut command = stage.command(&[], "true");
+            command.stderr(std::fs::File::create(&said).unwrap());
+            let mut waiting = Run::start(command);
+            until("a word about the holder", || {
+                let text = std::fs::read_to_string(&said).unwrap_or_default();
+                text.contains("waiting for job: billing-1 has it in term 1").then_some(())
+            });
+            waiting.signal(signal);
+            assert_eq!(waiting.code(), code);
+        }
+        assert_eq!(stage.log.count("start"), 1);
     }
-    assert_eq!(stage.log.count("start"), 1);
 }
 
 #[test]
 fn the_next_one_starts_when_the_command_ends() {
-    let stage = Stage::new();
-    let mut first = stage.start(&["--node", "one"]);
-    stage.log.until("start 1 one");
-    let _second = stage.start(&["--node", "two"]);
-    first.signal(Signal::TERM);
-    assert_eq!(first.code(), 143);
-    stage.log.until("start 2 two");
+    for stage in Stage::on_each_store() {
+        let mut first = stage.start(&["--node", "one"]);
+        stage.log.until("start 1 one");
+        let _second = stage.start(&["--node", "two"]);
+        first.signal(Signal::TERM);
+        assert_eq!(first.code(), 143);
+        stage.log.until("start 2 two");
+    }
 }
 
 #[test]
 fn the_guardian_closes_a_killed_holder_for_those_who_cannot_see_it() {
-    let stage = Stage::new();
-    for isolate in ["--isolate=never", "--isolate=auto"] {
-        let starts = stage.log.count("start");
-        let mut first = stage.start(&["--node", "one", "--ttl", "90s", isolate]);
-        until("a start", || (stage.log.count("start") > starts).then_some(()));
-        let mut second = stage.start(&["--node", "two", "--no-witness", isolate]);
-        first.signal(Signal::KILL);
-        first.end();
-        // Far earlier than its ttl, or this would give up.
-        until("the next start", || (stage.log.count("start") > starts + 1).then_some(()));
-        second.signal(Signal::TERM);
-        assert_eq!(second.code(), 143);
+    for stage in Stage::on_each_store() {
+        for isolate in ["--isolate=never", "--isolate=auto"] {
+            let starts = stage.log.count("start");
+            let mut first = stage.start(&["--node", "one", "--ttl", "90s", isolate]);
+            until("a start", || (stage.log.count("start") > starts).then_some(()));
+            let mut second = stage.start(&["--node", "two", "--no-witness", isolate]);
+            first.signal(Signal::KILL);
+            first.end();
+            // Far earlier than its ttl, or this would give up.
+            until("the next start", || (stage.log.count("start") > starts + 1).then_some(()));
+            second.signal(Signal::TERM);
+            assert_eq!(second.code(), 143);
+        }
     }
 }
 
@@ -157,12 +169,13 @@ fn a_job_runs_once_an_interval_wherever_it_is_started() {
 
 #[test]
 fn crons_that_fire_together_run_the_job_once() {
-    let stage = Stage::new();
-    let job = "echo run >> \"$LOG\"; sleep 0.3";
-    let mut runs: Vec<Run> =
-        (0..4).map(|_| Run::start(stage.command(&["--once-per", "1h"], job))).collect();
-    for run in &mut runs {
-        assert_eq!(run.code(), 0);
+    for stage in Stage::on_each_store() {
+        let job = "echo run >> \"$LOG\"; sleep 0.3";
+        let mut runs: Vec<Run> =
+            (0..4).map(|_| Run::start(stage.command(&["--once-per", "1h"], job))).collect();
+        for run in &mut runs {
+            assert_eq!(run.code(), 0);
+        }
+        assert_eq!(stage.log.count("run"), 1);
     }
-    assert_eq!(stage.log.count("run"), 1);
 }

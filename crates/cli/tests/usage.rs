@@ -4,13 +4,14 @@ mod common;
 
 use common::{Ran, Trial, program};
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &["demo"],
     &["run"],
     &["status"],
     &["leader"],
     &["watch"],
     &["history"],
+    &["doctor"],
     &["resign"],
     &["transfer"],
     &["evict"],

@@ -46,6 +46,13 @@ pub trait Store: Send + Sync + 'static {
     /// Calls `wake` after records of this cluster changed by a write with [`Put::hint`] set.
     /// `None` where the store can't push.
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard>;
+
+    /// What is set up so that this very server may lose what it acknowledged, or be slow to tell:
+    /// each a whole sentence with what to do, as it was when the store was opened. For people
+    /// alone.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Which queue an exchange belongs to. Exchanges of different lanes never wait for each other:

@@ -97,6 +97,18 @@ impl Store for MysqlStore {
         self.inner.capabilities.clone()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        if self.inner.capabilities.durable {
+            return Vec::new();
+        }
+        vec![
+            "The server doesn't write each commit through to its disk: if its machine crashes, \
+             the last acknowledged writes may be gone, terms included. Set \
+             innodb_flush_log_at_trx_commit = 1, and with a binary log sync_binlog = 1."
+                .to_owned(),
+        ]
+    }
+
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
         let Inner { options, capabilities, beat, change, watch } = &*self.inner;
         let slot = match lane {

@@ -14,3 +14,24 @@ pub struct Facts {
     /// The largest message that it takes, in bytes.
     pub max_payload: usize,
 }
+
+impl Facts {
+    /// What an operator should know, each a whole sentence.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = vec![
+            "A server can't be asked how often it syncs its files. Unless sync_interval is \
+             always, the writes of two minutes may be gone, terms included, when all machines \
+             that keep the bucket lose their power together."
+                .to_owned(),
+        ];
+        if self.clustered && self.replicas < 3 {
+            warnings.push(format!(
+                "The bucket is kept by {} of several servers: without that one nobody can lead, \
+                 and what it loses is lost. Give the bucket 3 replicas.",
+                self.replicas
+            ));
+        }
+        warnings
+    }
+}

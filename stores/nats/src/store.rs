@@ -117,6 +117,10 @@ impl Store for NatsStore {
         let channel = Subjects::new(&options.bucket, cluster).hint;
         options.hints.then(|| hints.subscribe(channel, wake))
     }
+
+    fn warnings(&self) -> Vec<String> {
+        self.inner.facts.warnings()
+    }
 }
 
 impl fmt::Debug for NatsStore {

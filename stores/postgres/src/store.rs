@@ -131,6 +131,10 @@ impl Store for PostgresStore {
         }
         Some(self.inner.hints.subscribe(self.inner.options.names.channel(cluster), wake))
     }
+
+    fn warnings(&self) -> Vec<String> {
+        self.inner.facts.warnings()
+    }
 }
 
 impl fmt::Debug for PostgresStore {

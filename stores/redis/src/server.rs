@@ -10,10 +10,52 @@ use crate::options::{Eviction, RedisOptions};
 use crate::{answer, script};
 
 /// What matters about a server's settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Whether an acknowledged write survives the loss of power.
-    pub(crate) durable: bool,
+    /// Whether all that is acknowledged is logged; nothing where the server won't say.
+    appendonly: Option<String>,
+    /// When that log is written through to the disk.
+    appendfsync: Option<String>,
+    /// What the server throws away when its memory is full.
+    policy: Option<String>,
+}
+
+impl Settings {
+    /// Whether an acknowledged write survives the loss of power. Where the server may not be
+    /// asked, nothing is promised.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.appendonly.as_deref() == Some("yes") && self.appendfsync.as_deref() == Some("always")
+    }
+
+    /// What an operator should know, each a whole sentence.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let kept = match (self.appendonly.as_deref(), self.appendfsync.as_deref()) {
+            (None, _) => Some(
+                "CONFIG GET isn't allowed, so it isn't known what a crash of the server loses. \
+                 Grant +config|get to see it here."
+                    .to_owned(),
+            ),
+            (Some("yes"), Some("always")) => None,
+            (Some("yes"), fsync) => Some(format!(
+                "appendfsync is {}: if the server's machine crashes, up to two seconds may be \
+                 gone, terms included. Set appendfsync always where terms must survive that.",
+                fsync.unwrap_or("unknown")
+            )),
+            (Some(_), _) => Some(
+                "appendonly is off: when the server ends, everything since its last snapshot is \
+                 gone, terms included. Set appendonly yes."
+                    .to_owned(),
+            ),
+        };
+        let evicts = self.policy.as_deref().filter(|policy| policy.starts_with("allkeys-"));
+        let evicts = evicts.map(|policy| {
+            format!(
+                "maxmemory-policy is {policy}: leases may be evicted at any time, and then two \
+                 nodes lead. Set noeviction."
+            )
+        });
+        kept.into_iter().chain(evicts).collect()
+    }
 }
 
 const ASKED: [&str; 3] = ["appendonly", "appendfsync", "maxmemory-policy"];
@@ -45,9 +87,7 @@ pub(crate) async fn check(options: &RedisOptions) -> Result<Settings, StoreError
         return Err(said(options, &error, Sent::Nothing).error);
     }
     refuse_eviction(options, policy.as_deref())?;
-    // Where it may not be asked, nothing is promised.
-    let durable = appendonly.as_deref() == Some("yes") && appendfsync.as_deref() == Some("always");
-    Ok(Settings { durable })
+    Ok(Settings { appendonly, appendfsync, policy })
 }
 
 /// The value in the answer to CONFIG GET, a list of a name and a value.
@@ -70,5 +110,32 @@ fn refuse_eviction(options: &RedisOptions, policy: Option<&str>) -> Result<(), S
             )))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_that_loses_something_is_told() {
+        let settings = |values: [Option<&str>; 3]| {
+            let [appendonly, appendfsync, policy] = values.map(|it| it.map(str::to_owned));
+            Settings { appendonly, appendfsync, policy }
+        };
+        let safe = settings([Some("yes"), Some("always"), Some("noeviction")]);
+        assert!(safe.is_durable() && safe.warnings().is_empty(), "{:?}", safe.warnings());
+        for (values, word) in [
+            ([Some("yes"), Some("everysec"), None], "everysec"),
+            ([Some("no"), Some("always"), None], "appendonly"),
+            ([None, None, None], "+config|get"),
+        ] {
+            let settings = settings(values);
+            assert!(!settings.is_durable());
+            let said = settings.warnings();
+            assert!(said.len() == 1 && said[0].contains(word), "{said:?}");
+        }
+        let evicting = settings([Some("yes"), Some("always"), Some("allkeys-lru")]);
+        assert!(evicting.warnings()[0].contains("allkeys-lru"));
     }
 }

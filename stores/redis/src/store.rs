@@ -88,7 +88,7 @@ impl Store for RedisStore {
             // milliseconds.
             max_operations: 1_000,
             max_value: 16 * 1024 * 1024,
-            durable: self.inner.settings.durable,
+            durable: self.inner.settings.is_durable(),
             shared: true,
         }
     }
@@ -105,6 +105,10 @@ impl Store for RedisStore {
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
         let listener = self.inner.listener.as_ref()?;
         Some(listener.subscribe(self.keys(cluster).channel, wake))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.inner.settings.warnings()
     }
 }
 

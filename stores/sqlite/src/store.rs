@@ -108,6 +108,17 @@ impl Store for SqliteStore {
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
         self.inner.watcher.subscribe(cluster, wake).ok()
     }
+
+    fn warnings(&self) -> Vec<String> {
+        match self.inner.options.synchronous {
+            Synchronous::Full => Vec::new(),
+            Synchronous::Normal => vec![
+                "synchronous is normal: if the machine loses its power, the last acknowledged \
+                 writes may be gone, terms included. Leave synchronous= out of the URL."
+                    .to_owned(),
+            ],
+        }
+    }
 }
 
 impl fmt::Debug for SqliteStore {

@@ -43,7 +43,7 @@ pub(crate) struct DutiesArguments {
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {
     /// The duty, as family/name
-    #[arg(value_name = "DUTY")]
+    #[arg(value_name = "DUTY", value_parser = named)]
     duty: String,
 }
 
@@ -53,6 +53,16 @@ pub(crate) struct PlanArguments {
     /// Change nothing, which is always so
     #[arg(long)]
     dry_run: bool,
+}
+
+/// Reads the name of a duty.
+pub(crate) fn named(text: &str) -> Result<String, String> {
+    let advice = "a duty is named family/name, such as projection/orders; `incumbent duties` lists \
+                  them";
+    match text.split_once('/') {
+        Some((family, name)) if !family.is_empty() && !name.is_empty() => Ok(text.to_owned()),
+        _ => Err(advice.to_owned()),
+    }
 }
 
 /// Prints all duties.

@@ -18,9 +18,10 @@ use incumbent_supervise::{Isolation, Plan};
 
 use self::round::{Outlook, Round};
 use self::signals::Signals;
+use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::session::Session;
-use crate::span;
+use crate::{setting, span};
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
@@ -36,15 +37,18 @@ Examples:
   incumbent run --lease worker --slots 3 -- ./worker            # three of them, wherever
   incumbent run --lease import --shell -- 'zcat dump.gz | ./import'";
 
+/// How long a command may take to end, unless somebody says otherwise.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// What to run, and how.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct RunArguments {
     /// The lease to hold
     #[arg(long, value_name = "NAME")]
     lease: String,
-    /// How long others wait for this node if nothing proves its death
-    #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = span::parse)]
-    ttl: Duration,
+    /// How long others wait for this node if nothing proves its death [default: 15s] [env: INCUMBENT_TTL]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    ttl: Option<Duration>,
     /// What this node is called [default: the host's name and the process id]
     #[arg(long, value_name = "NAME", env = "INCUMBENT_NODE", hide_env_values = true)]
     node: Option<String>,
@@ -54,9 +58,9 @@ pub(crate) struct RunArguments {
     /// Wait so long for the lease, then exit with 75
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     wait: Option<Duration>,
-    /// How long the command may take to end when it is asked to
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span::parse)]
-    grace: Duration,
+    /// How long the command may take to end when it is asked to [default: 10s]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    grace: Option<Duration>,
     /// Run this by the shell when the lease was lost and the command has ended
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
@@ -72,10 +76,10 @@ pub(crate) struct RunArguments {
     /// Hand the command to the shell, sh -c
     #[arg(long)]
     shell: bool,
-    /// Give the command a PID namespace of its own; auto does that as root
-    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    /// Give the command a PID namespace of its own; auto, the default, does that as root
+    #[arg(long, value_name = "WHEN", value_enum)]
     #[arg(default_missing_value = "always", num_args = 0..=1, require_equals = true)]
-    isolate: Isolate,
+    isolate: Option<Isolate>,
     /// Don't watch the processes of whom it waits for, and let nobody watch these
     #[arg(long)]
     no_witness: bool,
@@ -96,17 +100,40 @@ enum Isolate {
 }
 
 impl RunArguments {
+    /// With what the environment and the configuration file say about the rest.
+    fn settled(mut self, config: &Config) -> Outcome<Self> {
+        let run = &config.run;
+        self.ttl = Some(setting::ttl(self.ttl, config)?.value);
+        self.node = self.node.filter(|name| !name.is_empty());
+        self.node = self.node.or_else(|| config.node.as_ref().map(|it| it.value.clone()));
+        self.grace = self.grace.or(run.grace.as_ref().map(|it| it.value));
+        let isolate = || Isolate::from_str(&run.isolate.as_ref()?.value, false).ok();
+        self.isolate = self.isolate.or_else(isolate);
+        let hook = || run.on_lost.as_ref().map(|it| OsString::from(&it.value));
+        self.on_lost = self.on_lost.or_else(hook);
+        self.no_witness |= run.witness.as_ref().is_some_and(|it| !it.value);
+        Ok(self)
+    }
+
+    fn ttl(&self) -> Duration {
+        self.ttl.unwrap_or(setting::TTL)
+    }
+
+    fn grace(&self) -> Duration {
+        self.grace.unwrap_or(GRACE)
+    }
+
     /// How the command is to be supervised.
     fn plan(&self) -> Plan {
-        let timing = Timing::for_ttl(self.ttl);
+        let timing = Timing::for_ttl(self.ttl());
         Plan {
             command: self.words(),
             isolation: match self.isolate {
-                Isolate::Auto => Isolation::Auto,
-                Isolate::Always => Isolation::Always,
-                Isolate::Never => Isolation::Never,
+                None | Some(Isolate::Auto) => Isolation::Auto,
+                Some(Isolate::Always) => Isolation::Always,
+                Some(Isolate::Never) => Isolation::Never,
             },
-            warning: self.grace.min(self.ttl / 3),
+            warning: self.grace().min(self.ttl() / 3),
             fuse: timing.margin / 2,
         }
     }
@@ -123,7 +150,8 @@ impl RunArguments {
 /// Runs the command, once or as often as the lease is won.
 pub(crate) fn run(session: &Session, arguments: &RunArguments) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(session, arguments))
+    let arguments = arguments.clone().settled(&session.config)?;
+    runtime.block_on(serve(session, &arguments))
 }
 
 async fn serve(session: &Session, arguments: &RunArguments) -> Outcome {
@@ -144,5 +172,35 @@ async fn serve(session: &Session, arguments: &RunArguments) -> Outcome {
             Outlook::Over(code) => return code.map_or(Ok(()), |code| Err(Failure::silent(code))),
             Outlook::Again => session.remark("contending again"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    fn settled(flags: &[&str]) -> RunArguments {
+        let text = "[run]\ngrace = \"40s\"\nisolate = \"never\"\nwitness = false";
+        let config = Config::parse(Path::new("a.toml"), text).unwrap();
+        let words = ["incumbent", "run", "--lease", "a"].iter().chain(flags).chain(&["--", "true"]);
+        match Arguments::try_parse_from(words).unwrap().command {
+            Command::Run(arguments) => arguments.settled(&config).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_file_says_what_no_flag_says() {
+        let filed = settled(&[]);
+        assert_eq!(filed.grace(), Duration::from_secs(40));
+        assert!(matches!(filed.isolate, Some(Isolate::Never)) && filed.no_witness);
+        let flagged = settled(&["--grace", "1s", "--isolate=auto", "--ttl", "20s"]);
+        assert_eq!((flagged.grace().as_secs(), flagged.ttl().as_secs()), (1, 20));
+        assert!(matches!(flagged.isolate, Some(Isolate::Auto)));
     }
 }

@@ -3,8 +3,7 @@
 pub(crate) mod check;
 mod handle;
 pub(crate) mod init;
-mod losses;
-mod measure;
+pub(crate) mod losses;
 pub(crate) mod reset;
 pub(crate) mod schema;
 

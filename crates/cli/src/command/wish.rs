@@ -6,6 +6,7 @@ use clap::Args;
 use incumbent::Wished;
 use serde_json::json;
 
+use super::duties;
 use crate::exit::Outcome;
 use crate::out::{plain, say};
 use crate::session::Session;
@@ -57,7 +58,7 @@ Examples:
 #[derive(Args, Debug)]
 pub(crate) struct DutyArguments {
     /// The duty, as family/name
-    #[arg(value_name = "DUTY")]
+    #[arg(value_name = "DUTY", value_parser = duties::named)]
     duty: String,
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct NodeName {
 #[derive(Args, Debug)]
 pub(crate) struct MoveArguments {
     /// The duty, as family/name
-    #[arg(value_name = "DUTY")]
+    #[arg(value_name = "DUTY", value_parser = duties::named)]
     duty: String,
     /// The node's name
     #[arg(long, value_name = "NODE")]

@@ -2,8 +2,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::expect_used, clippy::panic, reason = "this is test code, although no test")]
 
+pub mod proxy;
 #[cfg(target_os = "linux")]
 pub mod runs;
+pub mod servers;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,6 +13,7 @@ use std::time::Duration;
 
 use incumbent::{Campaign, Leadership, Node};
 use serde_json::Value;
+use servers::Postgres;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -24,6 +27,8 @@ pub const TTL: Duration = Duration::from_secs(5);
 pub struct Trial {
     pub directory: TempDir,
     pub runtime: Runtime,
+    /// Where the store is instead, if not in the directory.
+    pub postgres: Option<Postgres>,
 }
 
 impl Trial {
@@ -32,7 +37,24 @@ impl Trial {
         Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
             runtime: runtime.expect("a runtime"),
+            postgres: None,
         }
+    }
+
+    /// One whose store is in PostgreSQL, if there is a server.
+    pub fn on_postgres() -> Option<Self> {
+        let trial = Self { postgres: Some(Postgres::new()?), ..Self::new() };
+        trial.run(&["store", "init"]).succeeds();
+        Some(trial)
+    }
+
+    /// One on SQLite, and one on PostgreSQL if there is a server.
+    pub fn on_each_store() -> impl Iterator<Item = Self> {
+        let postgres = || {
+            println!("on PostgreSQL:");
+            Self::on_postgres()
+        };
+        std::iter::once_with(|| Some(Self::new())).chain(std::iter::once_with(postgres)).flatten()
     }
 
     /// One whose store is there already.
@@ -47,6 +69,9 @@ impl Trial {
     }
 
     pub fn url(&self) -> String {
+        if let Some(postgres) = &self.postgres {
+            return postgres.url.clone();
+        }
         format!("sqlite:{}", self.path().join("trial.db").display())
     }
 
@@ -119,9 +144,12 @@ impl Trial {
 /// The program, with nothing in the environment that could mislead it.
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
-    for variable in ["INCUMBENT_STORE", "INCUMBENT_CLUSTER", "NO_COLOR", "CLICOLOR_FORCE"] {
-        command.env_remove(variable);
+    for variable in ["STORE", "CLUSTER", "NODE", "TTL"] {
+        command.env_remove(format!("INCUMBENT_{variable}"));
     }
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    // Not the file of whoever runs the tests.
+    command.env("INCUMBENT_CONFIG", "/dev/null");
     command.args(arguments);
     command
 }

@@ -98,7 +98,7 @@ impl Round<'_> {
         let term = leadership.term();
         self.session.detail(format!("{lease} is held in term {term}"));
         notify(&format!("READY=1\nSTATUS=holds {lease} in term {term}"));
-        let (ttl, grace) = (self.arguments.ttl, self.arguments.grace);
+        let (ttl, grace) = (self.arguments.ttl(), self.arguments.grace());
         let over = term::hold(&leadership, &mut guard, self.signals, ttl, grace).await;
         // Nothing of the command is left: what follows needs no guardian.
         if let (Some(once), Status::Exited(0), None) = (&once, &over.ending.status, over.lost)
@@ -141,11 +141,11 @@ async fn join(
     let store = place.open().await?;
     let mut builder = Node::builder()
         .cluster(&place.cluster)
-        .ttl(arguments.ttl)
-        .drain(arguments.grace)
+        .ttl(arguments.ttl())
+        .drain(arguments.grace())
         .witness(!arguments.no_witness)
         .membership(false);
-    builder = match arguments.node.as_deref().filter(|name| !name.is_empty()) {
+    builder = match &arguments.node {
         Some(name) => builder.name(name),
         None => builder.name(format!("{}:{}", incumbent::host_name(), std::process::id())),
     };

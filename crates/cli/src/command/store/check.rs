@@ -1,17 +1,21 @@
 //! `incumbent store check`: the conformance kit, tried on the user's own store.
 
-use incumbent::store::Capabilities;
+use std::time::Duration;
+
+use incumbent::OpenStore;
+use incumbent::store::{Capabilities, StoreError};
 use incumbent_testkit::{Conformance, Progress, Report, Row, Verdict};
 use serde_json::{Value, json};
 
 use super::handle::UrlOpener;
-use super::losses::losses;
-use super::measure::{Measured, Spread, measure};
+use super::losses;
 use crate::exit::{Code, Failure, Outcome};
+use crate::measure::{self, Effort, Measured, Spread};
 use crate::out::{plain, say};
 use crate::session::Session;
 use crate::span;
 use crate::style::{BAD, DIM, GOOD, HEAD, ODD};
+use crate::sweep;
 use crate::table;
 
 /// What `--help` shows below.
@@ -24,6 +28,9 @@ Examples:
   incumbent store check sqlite:app.db
   incumbent store check postgres://app@db/app
   incumbent store check sqlite:app.db --json | jq .measured";
+
+/// How much is measured.
+const EFFORT: Effort = Effort { most: 200, within: Duration::from_secs(10) };
 
 /// Tries all properties and measures.
 pub(crate) async fn run(session: &Session) -> Outcome {
@@ -47,16 +54,32 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         }
     });
     let report = kit.run().await;
-    let measured = measure(&store, &other).await;
+    let measured = measured(&store, &other).await;
     let measured = measured.map_err(|error| Failure::new(Code::Unreachable, error))?;
     let capabilities = store.capabilities();
-    let losses = losses(url, &capabilities).await;
+    let mut losses = losses::warnings(&*store);
+    losses.extend(losses::of_kind(capabilities.kind).iter().map(|text| (*text).to_owned()));
     if session.json {
         session.print_json(&report_json(&report, &capabilities, &losses, &measured));
     } else {
         print(&report, &capabilities, &losses, &measured);
     }
     if report.is_passed() { Ok(()) } else { Err(Failure::said()) }
+}
+
+/// What was measured, with a batch: how many records, and how long it took.
+type All = (Measured, (usize, Duration));
+
+/// Measures in a cluster of its own, and removes it again.
+async fn measured(store: &OpenStore, other: &OpenStore) -> Result<All, StoreError> {
+    let cluster = sweep::scratch("check");
+    let measured = async {
+        let measured = measure::measure(&**store, &**other, &cluster, EFFORT).await?;
+        Ok((measured, measure::batch(&**store, &cluster).await?))
+    };
+    let measured = measured.await;
+    sweep::sweep(store, &cluster).await?;
+    measured
 }
 
 fn print_row(row: &Row) {
@@ -76,7 +99,8 @@ fn print_row(row: &Row) {
     };
 }
 
-fn print(report: &Report, capabilities: &Capabilities, losses: &[String], measured: &Measured) {
+fn print(report: &Report, capabilities: &Capabilities, losses: &[String], measured: &All) {
+    let (measured, (records, took)) = measured;
     let yes = |offered: bool| if offered { "yes" } else { "no" };
     let size = capabilities.max_value / 1024;
     let (passed, failed) = (report.passed().count(), report.failed().count());
@@ -94,9 +118,9 @@ fn print(report: &Report, capabilities: &Capabilities, losses: &[String], measur
         say!("  {}", plain(loss));
     }
     say!("\n{HEAD}what was measured{HEAD:#}");
-    say!("  one beat                    {}", spread(measured.round_trip));
-    let batch = format!("{} new records at once", measured.batch.0);
-    say!("  {batch:<27} {}", span::text(measured.batch.1));
+    say!("  one beat                    {}", spread(measured.beat));
+    let batch = format!("{records} new records at once");
+    say!("  {batch:<27} {}", span::text(*took));
     let push = measured.push.map_or("nothing came".to_owned(), spread);
     say!("  a change is told after      {push}");
     let style = if report.is_passed() { GOOD } else { BAD };
@@ -111,8 +135,9 @@ fn report_json(
     report: &Report,
     capabilities: &Capabilities,
     losses: &[String],
-    measured: &Measured,
+    measured: &All,
 ) -> Value {
+    let (measured, (records, took)) = measured;
     json!({
         "kind": capabilities.kind,
         "passed": report.passed().count(),
@@ -130,9 +155,9 @@ fn report_json(
         },
         "can_lose": losses,
         "measured": {
-            "round_trip": spread_json(measured.round_trip),
-            "batch": { "records": measured.batch.0, "ms": measured.batch.1.as_secs_f64() * 1e3 },
-            "push": measured.push.map(spread_json),
+            "round_trip": measured.beat.json(),
+            "batch": { "records": records, "ms": took.as_secs_f64() * 1e3 },
+            "push": measured.push.map(Spread::json),
         },
     })
 }
@@ -144,9 +169,4 @@ fn row_json(row: &Row) -> Value {
         Verdict::Skipped(reason) => ("skipped", Some(reason.clone())),
     };
     json!({ "property": row.property, "about": row.about, "verdict": verdict, "why": why })
-}
-
-fn spread_json(spread: Spread) -> Value {
-    let millis = |span: std::time::Duration| span.as_secs_f64() * 1e3;
-    json!({ "p50_ms": millis(spread.p50), "p99_ms": millis(spread.p99) })
 }

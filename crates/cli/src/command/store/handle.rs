@@ -36,4 +36,8 @@ impl Store for Handle {
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
         self.0.hints(cluster, wake)
     }
+
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings()
+    }
 }
