@@ -8,6 +8,7 @@ mod interrupt;
 mod json;
 mod out;
 mod place;
+mod screen;
 mod session;
 mod span;
 mod steer;
