@@ -13,6 +13,7 @@ use crate::command::resign::{self, ResignArguments};
 use crate::command::run::{self, RunArguments};
 use crate::command::status;
 use crate::command::store::StoreCommand;
+use crate::command::top;
 use crate::command::transfer::{self, TransferArguments};
 use crate::command::watch::{self, WatchArguments};
 use crate::command::wish::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
@@ -65,6 +66,9 @@ pub(crate) enum Command {
     /// Members, leases and duties as they stand
     #[command(after_help = status::EXAMPLES)]
     Status,
+    /// A live view of members, leases, duties and changes
+    #[command(after_help = top::EXAMPLES)]
+    Top,
     /// Who leads a lease, and where it can be reached
     #[command(after_help = leader::EXAMPLES)]
     Leader(LeaderArguments),

@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::out::{plain, say};
 use crate::style::{DIM, PLAIN};
+use crate::tone::Tone;
 
 /// No column is made narrower than this to fit.
 const NARROWEST: usize = 8;
@@ -28,6 +29,11 @@ impl Cell {
     /// Text in a style.
     pub(crate) fn styled(text: impl AsRef<str>, style: Style) -> Self {
         Self { text: plain(text.as_ref()), style }
+    }
+
+    /// Text that is of this tone.
+    pub(crate) fn toned((text, tone): (impl AsRef<str>, Tone)) -> Self {
+        Self::styled(text, tone.style())
     }
 }
 

@@ -4,10 +4,11 @@ mod common;
 
 use common::{Ran, Trial, program};
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &["demo"],
     &["run"],
     &["status"],
+    &["top"],
     &["leader"],
     &["watch"],
     &["history"],

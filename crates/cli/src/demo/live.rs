@@ -11,13 +11,14 @@ use tokio::time::MissedTickBehavior;
 
 use self::target::Target;
 use super::DUTIES;
-use super::news::{News, Tone};
+use super::news::News;
 use super::stage::Stage;
 use crate::exit::{Failure, Outcome};
 use crate::out::say;
 use crate::screen::{self, Input, Screen};
 use crate::span;
 use crate::style::{BAD, GOOD};
+use crate::tone::Tone;
 
 /// How often the picture is drawn, whatever happens: a burst of news must not wait for it.
 const FRAME: Duration = Duration::from_millis(50);

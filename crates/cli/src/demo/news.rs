@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use incumbent::{Moment, clock};
 
+use crate::tone::Tone;
+
 /// Duties that start within this time are told of in one line.
 const GATHERING: Duration = Duration::from_millis(150);
 
@@ -17,21 +19,6 @@ pub(crate) struct News {
     pub(crate) tone: Tone,
     /// In words.
     pub(crate) text: String,
-}
-
-/// What news are like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    /// Somebody leads.
-    Good,
-    /// Duties run somewhere.
-    Work,
-    /// Somebody leads no more, joins or leaves.
-    Plain,
-    /// Something that should not be.
-    Bad,
-    /// What the demo itself does.
-    Deed,
 }
 
 /// Duties that have just started, to be told of together: one line for those that took the same

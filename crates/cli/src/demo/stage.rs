@@ -8,12 +8,13 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::ledger::Ledger;
-use super::news::{Gathered, News, Tone};
+use super::news::{Gathered, News};
 use super::process::{Condition, Heard, Line, Process, Recipe};
 use super::word::Word;
 use super::{DUTIES, FAMILY};
 use crate::exit::{Failure, Outcome};
 use crate::sweep;
+use crate::tone::Tone;
 
 /// The cluster of a demo.
 pub(crate) struct Stage {

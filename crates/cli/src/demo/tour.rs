@@ -9,13 +9,14 @@ use std::time::Duration;
 use incumbent::{Moment, clock};
 
 use self::summary::Row;
-use super::news::{News, Tone};
+use super::news::News;
 use super::stage::Stage;
 use super::{DUTIES, FAMILY};
 use crate::exit::{Failure, Outcome};
 use crate::out::say;
 use crate::span;
-use crate::style::{BAD, DIM, GOOD, HEAD, PLAIN, WORK};
+use crate::style::{BAD, DIM, HEAD};
+use crate::tone::Tone;
 
 /// How much later than a ttl a take-over may come before it counts as late.
 const GRACE: Duration = Duration::from_secs(5);
@@ -92,13 +93,8 @@ impl Tour<'_> {
     }
 
     fn tell(&mut self, news: &News) {
-        let (style, mark) = match news.tone {
-            Tone::Good => (GOOD, ""),
-            Tone::Work => (WORK, ""),
-            Tone::Plain => (PLAIN, ""),
-            Tone::Deed => (HEAD, "> "),
-            Tone::Bad => (BAD, ""),
-        };
+        let style = news.tone.style();
+        let mark = if news.tone == Tone::Deed { "> " } else { "" };
         if news.tone == Tone::Bad {
             self.wrong.push(news.text.clone());
         }

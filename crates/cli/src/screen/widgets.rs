@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::out::plain;
 use crate::table;
+use crate::tone::Tone;
 
 /// Between two columns.
 const GAP: u16 = 2;
@@ -26,6 +27,11 @@ impl Text {
     pub(crate) fn styled(text: impl AsRef<str>, style: Style) -> Self {
         Self { text: plain(text.as_ref()), style }
     }
+
+    /// Text that is of this tone.
+    pub(crate) fn toned((text, tone): (impl AsRef<str>, Tone)) -> Self {
+        Self::styled(text, style(tone))
+    }
 }
 
 impl<T: AsRef<str>> From<T> for Text {
@@ -36,11 +42,14 @@ impl<T: AsRef<str>> From<T> for Text {
 
 /// A section of a view, set off by a line with its title.
 pub(crate) fn panel<'a>(title: &str, note: &str, in_focus: bool) -> Block<'a> {
-    let mark = if in_focus { '▸' } else { ' ' };
+    let bright = Style::new().bold().remove_modifier(Modifier::DIM);
+    let mark = if in_focus { "▸" } else { " " };
+    let note = if note.is_empty() { String::new() } else { format!("{note} ") };
     let title = Line::from(vec![
-        Span::styled(format!("─{mark}"), dim()),
-        Span::styled(format!("{title} "), Style::new().bold().remove_modifier(Modifier::DIM)),
-        Span::styled(if note.is_empty() { String::new() } else { format!("{note} ") }, dim()),
+        Span::styled("─", dim()),
+        Span::styled(mark, bright),
+        Span::styled(format!("{title} "), bright),
+        Span::styled(note, dim()),
     ]);
     Block::new().borders(Borders::TOP).title(title).border_style(dim())
 }
@@ -84,29 +93,23 @@ pub(crate) fn keys<'a>(before: &str, keys: &[(&str, &str)], width: u16) -> Line<
     Line::from(spans)
 }
 
-/// A line of a timeline: when, and what happened.
-pub(crate) fn happened<'a>(at: String, text: &str, style: Style) -> Line<'a> {
-    Line::from(vec![Span::styled(at, dim()), Span::styled(plain(text), style)])
+/// A line of a timeline: when, and what happened, as far as it fits.
+pub(crate) fn happened<'a>(at: String, text: &str, tone: Tone, width: u16) -> Line<'a> {
+    let text = table::cut(&plain(text), usize::from(width).saturating_sub(at.width()));
+    Line::from(vec![Span::styled(at, dim()), Span::styled(text, style(tone))])
 }
 
-/// What is as it should be.
-pub(crate) fn good() -> Style {
-    colour(Color::Green)
-}
-
-/// What deserves a look.
-pub(crate) fn odd() -> Style {
-    colour(Color::Yellow)
-}
-
-/// What is wrong.
-pub(crate) fn bad() -> Style {
-    colour(Color::Red).add_modifier(Modifier::BOLD)
-}
-
-/// Work that goes on.
-pub(crate) fn work() -> Style {
-    colour(Color::Cyan)
+/// How a tone looks.
+pub(crate) fn style(tone: Tone) -> Style {
+    match tone {
+        Tone::Good => colour(Color::Green),
+        Tone::Work => colour(Color::Cyan),
+        Tone::Plain => Style::new(),
+        Tone::Odd => colour(Color::Yellow),
+        Tone::Bad => colour(Color::Red).bold(),
+        Tone::Deed => Style::new().bold(),
+        Tone::Faint => dim(),
+    }
 }
 
 /// What is there for completeness.

@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod runs;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -6,9 +6,9 @@ use incumbent::ClusterError;
 use ratatui::crossterm::event::KeyCode;
 
 use super::{Live, Target};
-use crate::demo::news::Tone;
 use crate::demo::process::Condition;
 use crate::exit::Outcome;
+use crate::tone::Tone;
 
 impl Live<'_> {
     /// Does what a key stands for; other keys do nothing.

@@ -11,11 +11,12 @@ use ratatui::widgets::Paragraph;
 
 use super::{Live, Target};
 use crate::demo::DUTIES;
-use crate::demo::news::{News, Tone};
+use crate::demo::news::News;
 use crate::demo::process::{Condition, Process};
 use crate::demo::stage::{Stage, duties, short};
-use crate::screen::widgets::{self, Text, bad, columns, dim, good, happened, odd, panel, work};
+use crate::screen::widgets::{self, Text, columns, dim, happened, panel, style};
 use crate::span;
+use crate::tone::Tone;
 
 /// How many characters the bar of a countdown has.
 const BAR: usize = 16;
@@ -61,8 +62,11 @@ fn header(frame: &mut Frame<'_>, area: Rect, stage: &Stage) {
     let faults = stage.faults();
     let (led, ran) = (stage.ledger.leases.terms(), stage.ledger.duties.terms());
     let verdict = match faults.first() {
-        None => Span::styled(format!("nothing twice at once in {led} terms, {ran} runs"), good()),
-        Some(fault) => Span::styled(fault.clone(), bad()),
+        None => Span::styled(
+            format!("nothing twice at once in {led} terms, {ran} runs"),
+            style(Tone::Good),
+        ),
+        Some(fault) => Span::styled(fault.clone(), style(Tone::Bad)),
     };
     let ttl = span::setting(stage.recipe.ttl);
     let lasted = clock::now().since(stage.began).as_secs();
@@ -102,9 +106,9 @@ fn leading(stage: &Stage, lease: &str) -> [Text; 3] {
     let left = Moment::from_nanos(stint.until).since(clock::now());
     let paused =
         stage.process(stint.node).is_ok_and(|process| process.condition == Condition::Paused);
-    let (who, style) = match &stint.end {
-        None if left > Duration::ZERO => (stage.name(stint.node), good()),
-        None | Some(_) => ("nobody".to_owned(), odd()),
+    let who = match &stint.end {
+        None if left > Duration::ZERO => (stage.name(stint.node), Tone::Good),
+        None | Some(_) => ("nobody".to_owned(), Tone::Odd),
     };
     let name = stage.name(stint.node);
     let text = match &stint.end {
@@ -117,7 +121,7 @@ fn leading(stage: &Stage, lease: &str) -> [Text; 3] {
         },
         Some(why) => format!("{name}: {why}"),
     };
-    [Text::styled(who, style), Text::from(term.to_string()), Text::from(text)]
+    [Text::toned(who), Text::from(term.to_string()), Text::from(text)]
 }
 
 /// How long others still wait for a member whose trust would have ended at this time.
@@ -144,8 +148,8 @@ fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
             Text::from(&process.name),
             Text::from(process.pid.to_string()),
             condition(process),
-            Text::styled(names(stage.led_by(place)).join(", "), good()),
-            Text::styled(names(stage.run_by(place)).join(", "), work()),
+            Text::toned((names(stage.led_by(place)).join(", "), Tone::Good)),
+            Text::toned((names(stage.run_by(place)).join(", "), Tone::Work)),
         ];
         let (cells, style) = picked(cells, live.target == Target::Node(place));
         (cells, if process.condition.is_there() { style } else { style.patch(dim()) })
@@ -159,15 +163,15 @@ fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
 }
 
 fn condition(process: &Process) -> Text {
-    let style = match process.condition {
-        Condition::Running if process.drained => return Text::styled("drained", odd()),
+    let tone = match process.condition {
+        Condition::Running if process.drained => return Text::toned(("drained", Tone::Odd)),
         Condition::Starting | Condition::Running | Condition::Killed | Condition::Left => {
-            Style::new()
+            Tone::Plain
         }
-        Condition::Paused | Condition::Stopping => odd(),
-        Condition::Failed => bad(),
+        Condition::Paused | Condition::Stopping => Tone::Odd,
+        Condition::Failed => Tone::Bad,
     };
-    Text::styled(process.condition.as_str(), style)
+    Text::toned((process.condition.as_str(), tone))
 }
 
 /// The nodes that fit: those that are gone give way first, then the oldest.
@@ -184,15 +188,13 @@ fn timeline(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
     let room = usize::from(area.height.saturating_sub(1));
     let skipped = live.timeline.len().saturating_sub(room);
     let line = |news: &News| {
-        let (style, mark) = match news.tone {
-            Tone::Good => (good(), "  "),
-            Tone::Work => (work(), "  "),
-            Tone::Plain => (Style::new(), "  "),
-            Tone::Bad => (bad(), "! "),
-            Tone::Deed => (Style::new().bold(), "> "),
+        let mark = match news.tone {
+            Tone::Good | Tone::Work | Tone::Plain | Tone::Odd | Tone::Faint => "  ",
+            Tone::Bad => "! ",
+            Tone::Deed => "> ",
         };
         let at = format!(" {:>6.1} s  ", news.at.as_secs_f64());
-        happened(at, &format!("{mark}{}", news.text), style)
+        happened(at, &format!("{mark}{}", news.text), news.tone, area.width)
     };
     let lines: Vec<Line<'_>> = live.timeline.iter().skip(skipped).map(line).collect();
     frame.render_widget(Paragraph::new(lines).block(panel("Timeline", "", false)), area);
