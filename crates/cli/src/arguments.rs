@@ -75,7 +75,7 @@ pub(crate) enum Command {
     /// The stream of changes
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArguments),
-    /// Who led when, and why it changed
+    /// Who led when and why it changed, and where duties moved
     #[command(after_help = history::EXAMPLES)]
     History(HistoryArguments),
     /// Ask the leader of a lease to give it up

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent::{Moment, clock};
 
 use super::Tour;
-use super::summary::Row;
+use super::summary::{Row, leases};
 use crate::demo::ledger::Book;
 use crate::demo::process::Condition;
 use crate::demo::stage::Stage;
@@ -228,15 +228,15 @@ impl Tour<'_> {
         let heirs = held.iter().filter_map(|one| later(self.stage, one));
         let heirs: Vec<(usize, u64)> = heirs.collect();
         let took = took(&self.stage.ledger.leases, &held, &heirs, since);
-        let leases: Vec<&str> = held.iter().map(|(lease, _)| lease.as_str()).collect();
+        let names: Vec<&str> = held.iter().map(|(lease, _)| lease.as_str()).collect();
         let after = if from == NOBODY { "first leader" } else { "take-over" };
-        Self::says(&format!("{after} of {} after {}", leases.join(", "), span::text(took)));
+        Self::says(&format!("{after} of {} after {}", names.join(", "), span::text(took)));
         if took > limit {
             let (took, limit) = (span::text(took), span::text(limit));
             self.complain(format!("take-over after {took}: later than {limit}"));
         }
         let heirs = self.stage.names(heirs.iter().map(|(heir, _)| *heir));
-        self.rows.push(Row::leases(what, from, &heirs, held.len(), took));
+        self.rows.push(Row::change(what, from, &heirs, leases(held.len()), took));
     }
 
     /// The first lease, its leader and the term.

@@ -6,7 +6,7 @@ use incumbent::{Moment, clock};
 
 use super::Tour;
 use super::acts::{Held, took};
-use super::summary::Row;
+use super::summary::{Row, duties};
 use crate::demo::DUTIES;
 use crate::demo::stage::Stage;
 use crate::exit::Outcome;
@@ -59,7 +59,7 @@ impl Tour<'_> {
         let nodes = to.map_or_else(|| self.stage.running(), |place| vec![place]);
         let count = nodes.iter().map(|place| self.stage.run_by(*place).len()).sum();
         let nodes = self.stage.names(nodes.into_iter());
-        self.rows.push(Row::duties(what, &from, &nodes, count, took));
+        self.rows.push(Row::change(what, &from, &nodes, duties(count), took));
     }
 
     /// Waits until these duties run in later terms, and writes down how long it took.
@@ -83,7 +83,7 @@ impl Tour<'_> {
         let count = ran.len();
         Self::says(&format!("{count} of its duties run again after {}", span::text(took)));
         let heirs = self.stage.names(heirs.iter().map(|(heir, _)| *heir));
-        self.rows.push(Row::duties(what, from, &heirs, count, took));
+        self.rows.push(Row::change(what, from, &heirs, duties(count), took));
     }
 
     /// Every duty runs, or will in a moment: one may be on its way between two nodes.

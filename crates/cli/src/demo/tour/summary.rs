@@ -18,41 +18,32 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Leases changed hands.
-    pub(super) fn leases(
+    /// So many leases or duties went to these nodes.
+    pub(super) fn change(
         what: &str,
         from: &str,
         to: &[String],
-        count: usize,
+        moved: String,
         took: Duration,
     ) -> Self {
-        Self::change(what, from, to, counted(count, "lease", "leases"), took)
-    }
-
-    /// Duties went to these nodes.
-    pub(super) fn duties(
-        what: &str,
-        from: &str,
-        to: &[String],
-        count: usize,
-        took: Duration,
-    ) -> Self {
-        Self::change(what, from, to, counted(count, "duty", "duties"), took)
+        let to = if to.len() > 2 { format!("{} nodes", to.len()) } else { to.join(", ") };
+        Self { what: what.to_owned(), from: from.to_owned(), to, moved, took }
     }
 
     /// Nothing changed hands.
     pub(super) fn plain(what: &str, node: &str, took: Duration) -> Self {
         Self::change(what, node, &[], String::new(), took)
     }
-
-    fn change(what: &str, from: &str, to: &[String], moved: String, took: Duration) -> Self {
-        let to = if to.len() > 2 { format!("{} nodes", to.len()) } else { to.join(", ") };
-        Self { what: what.to_owned(), from: from.to_owned(), to, moved, took }
-    }
 }
 
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
+/// `1 lease`, `2 leases`.
+pub(super) fn leases(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "lease" } else { "leases" })
+}
+
+/// `1 duty`, `2 duties`.
+pub(super) fn duties(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "duty" } else { "duties" })
 }
 
 /// Prints the table and the verdict.
