@@ -16,6 +16,7 @@ use crate::command::resign::{self, ResignArguments};
 use crate::command::run::{self, RunArguments};
 use crate::command::status;
 use crate::command::store::StoreCommand;
+use crate::command::top;
 use crate::command::transfer::{self, TransferArguments};
 use crate::command::watch::{self, WatchArguments};
 use crate::command::wish::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
@@ -75,13 +76,16 @@ pub(crate) enum Command {
     /// Members, leases and duties as they stand
     #[command(after_help = status::EXAMPLES)]
     Status,
+    /// A live view of members, leases, duties and changes
+    #[command(after_help = top::EXAMPLES)]
+    Top,
     /// Who leads a lease, and where it can be reached
     #[command(after_help = leader::EXAMPLES)]
     Leader(LeaderArguments),
     /// The stream of changes
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArguments),
-    /// Who led when, and why it changed
+    /// Who led when and why it changed, and where duties moved
     #[command(after_help = history::EXAMPLES)]
     History(HistoryArguments),
     /// Ask the leader of a lease to give it up

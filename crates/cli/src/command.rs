@@ -12,6 +12,7 @@ pub(crate) mod resign;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod store;
+pub(crate) mod top;
 pub(crate) mod transfer;
 pub(crate) mod watch;
 pub(crate) mod wish;

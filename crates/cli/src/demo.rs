@@ -1,7 +1,9 @@
-//! `incumbent demo`: a cluster of real processes on this machine, to see leaders change.
+//! `incumbent demo`: a cluster of real processes on this machine, to see leaders change and duties
+//! move.
 
 mod ledger;
 mod live;
+mod news;
 pub(crate) mod node;
 mod process;
 mod stage;
@@ -24,11 +26,17 @@ use crate::span;
 /// The leases that the nodes stand for, if the user names none.
 const LEASES: [&str; 3] = ["scheduler", "outbox", "reports"];
 
+/// The family of the duties that the nodes serve.
+const FAMILY: &str = "projection";
+
+/// The duties of that family.
+const DUTIES: [&str; 6] = ["customers", "invoices", "orders", "payments", "returns", "stock"];
+
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-On a terminal: a live view with keys to kill, pause, resume and steer the leader. Elsewhere, or
+On a terminal: a live view with keys to kill, pause, resume, drain and steer nodes. Elsewhere, or
 with --tour: a scripted tour of about 30 s that does all of this, checks that there never were two
-leaders, and exits with 1 if anything was wrong.
+leaders and that no duty ran twice at once, and exits with 1 if anything was wrong.
 
 Examples:
   incumbent demo

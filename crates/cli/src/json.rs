@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::{Change, Leader, LeaseState, Member, MemberState};
+use incumbent::{Change, Leader, LeaseState, Member, MemberState, Moved};
 use serde_json::{Value, json};
 
 /// A member.
@@ -58,6 +58,17 @@ pub(crate) fn change(change: &Change) -> Value {
         "kind": change.kind.as_str(),
         "node": change.node,
         "at_ms": change.at_ms,
+    })
+}
+
+/// A move of a duty.
+pub(crate) fn moved(moved: &Moved) -> Value {
+    json!({
+        "duty": moved.duty.as_str(),
+        "from": moved.from,
+        "to": moved.to,
+        "why": moved.why,
+        "at_ms": moved.at_ms,
     })
 }
 

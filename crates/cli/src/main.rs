@@ -1,6 +1,7 @@
 //! The command line of incumbent: see who leads, steer it, and watch a cluster take over.
 
 mod arguments;
+mod change;
 mod command;
 mod config;
 mod demo;
@@ -11,13 +12,17 @@ mod json;
 mod measure;
 mod out;
 mod place;
+mod screen;
 mod session;
 mod setting;
 mod span;
+mod standing;
 mod steer;
 mod style;
 mod sweep;
 mod table;
+mod tone;
+mod top;
 mod when;
 mod whom;
 
@@ -71,6 +76,7 @@ fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
         Command::Run(run) => command::run::run(&session, run),
         Command::Status => session.block_on(command::status::run(&session)),
         Command::Leader(leader) => session.block_on(command::leader::run(&session, leader)),
+        Command::Top => session.block_on(command::top::run(&session)),
         Command::Watch(watch) => session.block_on(command::watch::run(&session, watch)),
         Command::History(history) => session.block_on(command::history::run(&session, history)),
         Command::Resign(resign) => session.block_on(command::resign::run(&session, resign)),

@@ -27,6 +27,11 @@ pub(crate) fn text(span: Duration) -> String {
     }
 }
 
+/// A span that changes while one looks at it: `0.4 s`, so that its unit doesn't jump.
+pub(crate) fn steady(span: Duration) -> String {
+    if span < Duration::from_secs(10) { format!("{:.1} s", span.as_secs_f64()) } else { text(span) }
+}
+
 /// A setting: `3 s`, not `3.0 s`.
 pub(crate) fn setting(span: Duration) -> String {
     if span.subsec_nanos() == 0 && span.as_secs() < 120 {
@@ -64,6 +69,7 @@ mod tests {
         ] {
             assert_eq!(text(span), said);
         }
+        assert_eq!((steady(ms(420)), steady(ms(45_300))), ("0.4 s".to_owned(), "45 s".to_owned()));
         assert_eq!(setting(ms(3000)), "3 s");
         assert_eq!(setting(ms(500)), "500 ms");
     }

@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 pub(crate) const HEAD: Style = Style::new().bold();
 /// What is as it should be.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// Work that goes on.
+pub(crate) const WORK: Style = AnsiColor::Cyan.on_default();
 /// What is wrong.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// What deserves a look.

@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::out::{plain, say};
 use crate::style::{DIM, PLAIN};
+use crate::tone::Tone;
 
 /// No column is made narrower than this to fit.
 const NARROWEST: usize = 8;
@@ -28,6 +29,11 @@ impl Cell {
     /// Text in a style.
     pub(crate) fn styled(text: impl AsRef<str>, style: Style) -> Self {
         Self { text: plain(text.as_ref()), style }
+    }
+
+    /// Text that is of this tone.
+    pub(crate) fn toned((text, tone): (impl AsRef<str>, Tone)) -> Self {
+        Self::styled(text, tone.style())
     }
 }
 
@@ -56,28 +62,34 @@ impl<const N: usize> Table<N> {
     }
 
     fn lines(&self, width: Option<usize>) -> Vec<String> {
-        let widths = self.widths(width);
+        let texts: Vec<[&str; N]> =
+            self.rows.iter().map(|row| row.each_ref().map(|cell| cell.text.as_str())).collect();
+        let widths = widths(self.heads, &texts, width);
         let heads = self.heads.map(|head| Cell::styled(head, DIM));
         std::iter::once(&heads).chain(&self.rows).map(|cells| line(cells, &widths)).collect()
     }
+}
 
-    /// As wide as the longest cell, and then the widest gives way until all fits.
-    fn widths(&self, most: Option<usize>) -> [usize; N] {
-        let mut widths = self.heads.map(UnicodeWidthStr::width);
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.text.width().max(*width);
-            }
+/// Columns as wide as their longest cell; then the widest gives way until all fits.
+pub(crate) fn widths<const N: usize>(
+    heads: [&str; N],
+    rows: &[[&str; N]],
+    most: Option<usize>,
+) -> [usize; N] {
+    let mut widths = heads.map(UnicodeWidthStr::width);
+    for row in rows {
+        for (width, text) in widths.iter_mut().zip(row) {
+            *width = text.width().max(*width);
         }
-        let most = most.unwrap_or(usize::MAX).saturating_sub(2 * N.saturating_sub(1));
-        while widths.iter().sum::<usize>() > most {
-            match widths.iter_mut().filter(|width| **width > NARROWEST).max() {
-                Some(widest) => *widest -= 1,
-                None => break,
-            }
-        }
-        widths
     }
+    let most = most.unwrap_or(usize::MAX).saturating_sub(2 * N.saturating_sub(1));
+    while widths.iter().sum::<usize>() > most {
+        match widths.iter_mut().filter(|width| **width > NARROWEST).max() {
+            Some(widest) => *widest -= 1,
+            None => break,
+        }
+    }
+    widths
 }
 
 fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N]) -> String {
@@ -103,7 +115,7 @@ pub(crate) fn fit(text: &str, after: usize) -> String {
 }
 
 /// The text in so many columns, with an ellipsis where something is left out.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -15,6 +15,11 @@ pub(crate) fn date(at_ms: u64) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
+/// `21:24:44`, in UTC.
+pub(crate) fn time(at_ms: u64) -> String {
+    date(at_ms).chars().skip(11).take(8).collect()
+}
+
 /// How long ago that was by this machine's clock, `12 s ago`.
 pub(crate) fn ago(at_ms: u64) -> String {
     format!("{} ago", passed(at_ms))
@@ -33,5 +38,6 @@ mod tests {
     fn no_date_panics() {
         assert_eq!(date(0), "1970-01-01T00:00:00Z");
         assert_eq!(date(u64::MAX), "9999-12-31T23:59:59Z");
+        assert_eq!(time(45_296_000), "12:34:56");
     }
 }

@@ -105,8 +105,48 @@ fn duties_move_where_operators_want_them() {
     let step = ["move", "projection/orders", "--to", "billing-1"];
     trial.run(&step).succeeds().says(&["is to move to billing-1"]);
     until(&trial, "orders has moved", on("orders", "billing-1"));
+    history_tells_of_the_moves(&trial);
     trial.run(&["freeze"]).succeeds().says(&["until `incumbent thaw`"]);
     trial.run(&["thaw"]).succeeds().says(&["again"]);
+}
+
+#[track_caller]
+fn history_tells_of_the_moves(trial: &Trial) {
+    let steps = [(Value::Null, "billing-1"), ("billing-1".into(), "billing-2")];
+    let back = ("billing-2".into(), "billing-1");
+    let told = |moves: &[Value]| {
+        let told = |(from, to): &(Value, &str)| {
+            let is = |it: &Value| (&it["from"], &it["to"]) == (from, &Value::from(*to));
+            moves.iter().any(|it| it["duty"] == "projection/orders" && is(it))
+        };
+        steps.iter().chain([&back]).all(told)
+    };
+    // The leader writes down what it has moved a moment after it has.
+    let began = incumbent::clock::now();
+    let moves = loop {
+        let history = trial.run(&["history", "--json"]).succeeds().json();
+        assert!(!history["leases"].as_array().unwrap().is_empty());
+        let moves = history["moves"].as_array().cloned().unwrap();
+        if told(&moves) {
+            break moves;
+        }
+        assert!(incumbent::clock::now().since(began) < PATIENCE, "{moves:#?}");
+        pause(trial, Duration::from_millis(100));
+    };
+    let well = |it: &Value| it["at_ms"].is_u64() && !it["why"].as_str().unwrap().is_empty();
+    assert!(moves.iter().all(well), "{moves:#?}");
+
+    let of = |duty: &str| -> Vec<Value> {
+        let history = trial.run(&["history", "--duty", duty, "--json"]).succeeds().json();
+        assert_eq!(history["leases"], Value::Array(Vec::new()));
+        history["moves"].as_array().cloned().unwrap()
+    };
+    let orders = of("projection/orders");
+    assert!(orders.len() >= 3 && orders.iter().all(|it| it["duty"] == "projection/orders"));
+    assert!(of("projection").len() >= moves.len(), "all are of one family");
+    trial.run(&["history"]).succeeds().says(&["incumbent/leader", "WHY", "projection/orders"]);
+    let ran = trial.run(&["history", "--duty", "projection/orders"]).succeeds();
+    assert!(!ran.stdout.contains("invoices") && !ran.stdout.contains("leader"), "{ran:#?}");
 }
 
 #[test]
@@ -126,6 +166,8 @@ fn what_is_unknown_or_senseless_is_said() {
     let unknown = trial.run(&["cordon", "ghost", "--json"]).succeeds().json();
     assert_eq!(unknown["unknown"][0], "ghost");
     assert_eq!(unknown["done"], true);
+    trial.run(&["history", "--duty", "ghost"]).ends_with(1).complains(&["ghost", "duties"]);
+    trial.run(&["history", "scheduler", "--duty", "a/b"]).ends_with(64).complains(&["--duty"]);
     trial.run(&["move", "projection/orders"]).ends_with(64).complains(&["--to"]);
     trial.run(&["pin", "projection/orders", "--to", ""]).ends_with(64).complains(&["empty"]);
 }

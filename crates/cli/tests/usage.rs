@@ -4,10 +4,11 @@ mod common;
 
 use common::{Ran, Trial, program};
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: &[&[&str]] = &[
     &["demo"],
     &["run"],
     &["status"],
+    &["top"],
     &["leader"],
     &["watch"],
     &["history"],
@@ -15,6 +16,20 @@ const COMMANDS: [&[&str]; 16] = [
     &["resign"],
     &["transfer"],
     &["evict"],
+    &["duties"],
+    &["explain"],
+    &["plan"],
+    &["pin"],
+    &["unpin"],
+    &["pause"],
+    &["resume"],
+    &["move"],
+    &["cordon"],
+    &["uncordon"],
+    &["drain"],
+    &["undrain"],
+    &["freeze"],
+    &["thaw"],
     &["store", "check"],
     &["store", "schema"],
     &["store", "init"],

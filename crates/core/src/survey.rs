@@ -120,6 +120,25 @@ impl Survey {
         Question { situation, members, duties: ids }
     }
 
+    /// The duties that go where an operator asked for, with the node that has them and the one
+    /// that gets them. The planner takes them to be there already, so that it names no such move.
+    #[must_use]
+    pub fn asked_for<'a>(
+        &'a self,
+        question: &'a Question,
+        plan: &planner::Plan,
+    ) -> Vec<(&'a DutyId, Option<&'a str>, &'a str)> {
+        let asked = Wishes::sort(&self.wishes).moves;
+        let node = |id: &MemberId| self.members.get(id).map(|profile| profile.node.as_str());
+        let come_true = |(duty, target): (&'a DutyId, &Option<usize>)| {
+            let to = question.members.get((*target)?)?;
+            let from = self.homes.get(duty);
+            let is_asked = asked.get(duty.as_str()).copied() == node(to);
+            (is_asked && from != Some(to)).then_some((duty, from.and_then(node), node(to)?))
+        };
+        question.duties.iter().zip(&plan.target).filter_map(come_true).collect()
+    }
+
     fn node(&self, id: &MemberId, profile: &Profile, wishes: &Wishes<'_>) -> planner::Node {
         let support = |family: &crate::records::FamilyProfile| planner::FamilySupport {
             versions: family.versions.clone(),
@@ -211,6 +230,34 @@ mod tests {
         assert_eq!(one.len(), 3);
         let a = one.get(&DutyId::new("p", "a").unwrap()).unwrap();
         assert_eq!(a.version.as_deref(), Some("10"));
+    }
+
+    #[test]
+    fn a_move_that_an_operator_asked_for_is_named_once() {
+        let [one, two] = ["m1", "m2"].map(MemberId::new);
+        let able = |name: &str| {
+            let mut profile = Profile::named(name);
+            profile.families.insert("p".to_owned(), crate::records::FamilyProfile::default());
+            profile
+        };
+        let duties = known(&Catalog::of("p", &[DutySpec::named("a"), DutySpec::named("b")]));
+        let homes = duties.keys().map(|duty| (duty.clone(), one.clone())).collect();
+        let mut survey = Survey {
+            members: [(one, able("one")), (two.clone(), able("two"))].into(),
+            duties,
+            homes,
+            wishes: vec![Wish::Move { duty: "p/a".into(), node: "two".into() }],
+            ..Survey::default()
+        };
+        let question = survey.question();
+        let plan = planner::plan(&question.situation);
+        let a = DutyId::new("p", "a").unwrap();
+        assert_eq!(survey.asked_for(&question, &plan), [(&a, Some("one"), "two")]);
+        assert!(plan.moves.iter().all(|step| question.duties[step.duty] != a), "{plan:?}");
+        survey.homes.insert(a, two);
+        let question = survey.question();
+        let plan = planner::plan(&question.situation);
+        assert_eq!(survey.asked_for(&question, &plan), [], "it is there");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::member::Member;
 use crate::open::OpenStore;
 use crate::thread;
 
-pub use duties::{DutyCondition, DutyStanding};
+pub use duties::{DutyCondition, DutyStanding, Workload};
 pub use intents::Requested;
 pub use plan::{Explanation, PlannedMove, Preview};
 pub use watch::LeaseWatch;

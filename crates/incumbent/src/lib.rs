@@ -137,7 +137,7 @@ pub use campaign::Campaign;
 pub use candidacy::{Candidacy, Overrun};
 pub use cluster::{
     Cluster, DutyCondition, DutyStanding, Explanation, Leader, LeaseState, LeaseWatch, PlannedMove,
-    Preview, Requested, Wished,
+    Preview, Requested, Wished, Workload,
 };
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, family};
 pub use error::{

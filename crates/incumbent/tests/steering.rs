@@ -15,7 +15,7 @@ use common::{memory, soon, steady};
 use incumbent::placement::{Grid, Place, Strategy};
 use incumbent::{
     Cluster, ClusterError, Drain, DutyCondition, DutyDescription, DutyStanding, Node, OpenStore,
-    family,
+    Workload, family,
 };
 
 async fn node(store: &OpenStore, name: &str, ledger: &Ledger) -> Node {
@@ -86,7 +86,13 @@ async fn anybody_can_see_how_duties_stand_and_where_they_run() {
         assert_eq!((place.node.as_str(), place.address.as_deref()), ("first", Some("first:1")));
         let leases = soon(cluster.leases()).await.unwrap();
         assert_eq!(leases.len(), 1, "the leader's alone: {leases:?}");
+        first.tell_load(7);
+        let id = a.member.clone().unwrap();
+        let loaded = |work: &Workload| work.loads.get(&id) == Some(&7);
+        let work = eventually("its load is known", || cluster.workload(), loaded).await;
+        assert_eq!(work.duties.len(), 4);
         let moves = soon(cluster.moves()).await.unwrap();
+        assert_eq!(work.moves, moves);
         assert!(moves.iter().any(|moved| moved.to.as_deref() == Some("first")), "{moves:?}");
         assert!(
             soon(cluster.plan()).await.unwrap().moves.is_empty(),

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::exit::{Code, Failure, Outcome};
 use crate::out::{plain, say};
 use crate::session::Session;
-use crate::style::{BAD, DIM, GOOD, HEAD, ODD, PLAIN};
+use crate::standing;
+use crate::style::{BAD, HEAD};
 use crate::table::{Cell, Table};
 
 /// What `duties --help` shows below.
@@ -93,20 +94,14 @@ pub(crate) async fn run(session: &Session, arguments: &DutiesArguments) -> Outco
 pub(crate) fn print(duties: &[DutyStanding]) {
     let mut table = Table::new(["DUTY", "STATE", "NODE", "TERM", "WHERE", "NOTE"]);
     for duty in duties {
-        let (style, note) = match &duty.condition {
-            DutyCondition::Active => (GOOD, duty.progress.clone().unwrap_or_default()),
-            DutyCondition::Assigning | DutyCondition::Revoking => (ODD, String::new()),
-            DutyCondition::Unassigned(reason) => (BAD, reason.clone()),
-            DutyCondition::Failing { error, times, .. } => (BAD, format!("{times}×: {error}")),
-            DutyCondition::Paused | DutyCondition::Done => (DIM, String::new()),
-        };
+        let (note, tone) = standing::duty(duty);
         table.row([
             duty.id.as_str().into(),
-            Cell::styled(duty.condition.as_str(), style),
+            Cell::toned((duty.condition.as_str(), tone)),
             duty.node.as_deref().unwrap_or("-").into(),
             duty.term.to_string().into(),
             duty.address.as_deref().unwrap_or("-").into(),
-            Cell::styled(note, PLAIN),
+            note.into(),
         ]);
     }
     table.print();

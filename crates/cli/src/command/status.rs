@@ -1,6 +1,6 @@
 //! `incumbent status`: members and leases as they stand.
 
-use incumbent::{DutyStanding, LeaseState, Member, MemberState};
+use incumbent::{LeaseState, Member, Workload};
 use serde_json::{Value, json};
 
 use crate::command::duties;
@@ -10,7 +10,8 @@ use crate::out::{plain, say};
 use crate::place::Place;
 use crate::session::Session;
 use crate::span;
-use crate::style::{BAD, DIM, GOOD, HEAD, ODD, PLAIN};
+use crate::standing;
+use crate::style::{DIM, HEAD, PLAIN};
 use crate::table::{Cell, Table};
 use crate::when;
 
@@ -28,8 +29,8 @@ pub(crate) struct Snapshot {
     pub(crate) members: Vec<Member>,
     /// All leases that anybody ever held.
     pub(crate) leases: Vec<LeaseState>,
-    /// All duties that anybody knows.
-    pub(crate) duties: Vec<DutyStanding>,
+    /// All duties that anybody knows, and what became of them.
+    pub(crate) work: Workload,
 }
 
 impl Snapshot {
@@ -37,8 +38,8 @@ impl Snapshot {
     pub(crate) async fn read(cluster: &incumbent::Cluster) -> Outcome<Self> {
         let members = cluster.members().await?;
         let leases = cluster.leases().await?;
-        let duties = cluster.duties().await?;
-        Ok(Self { members, leases, duties })
+        let work = cluster.workload().await?;
+        Ok(Self { members, leases, work })
     }
 
     /// As JSON.
@@ -48,7 +49,7 @@ impl Snapshot {
             "store": place.shown(),
             "members": self.members.iter().map(json::member).collect::<Vec<_>>(),
             "leases": self.leases.iter().map(json::lease).collect::<Vec<_>>(),
-            "duties": self.duties.iter().map(duties::standing_json).collect::<Vec<_>>(),
+            "duties": self.work.duties.iter().map(duties::standing_json).collect::<Vec<_>>(),
         })
     }
 }
@@ -72,9 +73,9 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     print_members(&snapshot);
     say!("");
     print_leases(&snapshot);
-    if !snapshot.duties.is_empty() {
+    if !snapshot.work.duties.is_empty() {
         say!("");
-        duties::print(&snapshot.duties);
+        duties::print(&snapshot.work.duties);
     }
     Ok(())
 }
@@ -93,7 +94,7 @@ fn print_members(snapshot: &Snapshot) {
         table.row([
             cell(if member.node.is_empty() { "?" } else { &member.node }),
             cell(id.get(..8).unwrap_or(id)),
-            state(member),
+            Cell::toned(standing::member(member)),
             cell(&age),
             cell(&member.ttl.map_or("-".to_owned(), span::setting)),
             cell(&when::ago(member.joined_ms)),
@@ -101,18 +102,6 @@ fn print_members(snapshot: &Snapshot) {
         ]);
     }
     table.print();
-}
-
-fn state(member: &Member) -> Cell {
-    if json::overdue(member.state, member.age, member.ttl) {
-        return Cell::styled("overdue", BAD);
-    }
-    let style = match member.state {
-        MemberState::Alive => GOOD,
-        MemberState::Left => DIM,
-        MemberState::Expired | MemberState::Evicted => ODD,
-    };
-    Cell::styled(member.state.as_str(), style)
 }
 
 fn print_leases(snapshot: &Snapshot) {
@@ -130,26 +119,11 @@ fn print_leases(snapshot: &Snapshot) {
         let leader = state.leader.as_ref();
         table.row([
             cell(&state.lease),
-            who(state),
+            Cell::toned(standing::leader(state)),
             cell(&state.term.to_string()),
             cell(&leader.and_then(|it| it.since_ms).map_or("-".to_owned(), when::ago)),
             cell(leader.and_then(|it| it.address.as_deref()).unwrap_or("-")),
         ]);
     }
     table.print();
-}
-
-fn who(state: &LeaseState) -> Cell {
-    match &state.leader {
-        None => Cell::styled("nobody", ODD),
-        Some(leader) if json::overdue(leader.state, leader.age, Some(leader.ttl)) => {
-            Cell::styled(format!("{} (overdue)", leader.node), BAD)
-        }
-        Some(leader) => match leader.state {
-            MemberState::Alive => Cell::styled(&leader.node, GOOD),
-            MemberState::Left | MemberState::Expired | MemberState::Evicted => {
-                Cell::styled(format!("{} ({})", leader.node, leader.state.as_str()), ODD)
-            }
-        },
-    }
 }

@@ -4,24 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use incumbent::{Change, ChangeKind, LeaseState, Member, MemberState, clock};
+use incumbent::clock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::status::Snapshot;
+use crate::change::{Item, changes};
 use crate::exit::{Code, Failure, Outcome};
 use crate::interrupt;
 use crate::json;
 use crate::out::{plain, say};
 use crate::session::Session;
-use crate::style::{DIM, GOOD, ODD, PLAIN};
+use crate::style::DIM;
 use crate::when;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 First the present state, then each change as it happens, until Ctrl-C. With --json one object a
 line: first {\"type\": \"state\", …} as `status --json` has it, then {\"type\": \"lease\", …} and
-{\"type\": \"member\", …}.
+{\"type\": \"member\", …}, and {\"type\": \"move\", …} where a duty is to run elsewhere.
 
 Examples:
   incumbent watch
@@ -71,7 +72,7 @@ async fn follow(session: &Session, lease: Option<&str>) -> Outcome {
         match look(&cluster, lease).await {
             Ok(now) => {
                 failing = false;
-                for item in changes(&known, &now) {
+                for item in changes(&known, &now, clock::wall_ms()) {
                     if !tell(session, &item) {
                         return Ok(());
                     }
@@ -101,44 +102,6 @@ async fn look(cluster: &incumbent::Cluster, lease: Option<&str>) -> Outcome<Snap
             Ok(Snapshot { leases, ..Snapshot::default() })
         }
     }
-}
-
-/// Something that changed.
-#[derive(Debug)]
-enum Item {
-    /// A lease changed hands.
-    Lease(LeaseState, Change),
-    /// A member joined, was closed, or is not visible any more.
-    Member(Member, &'static str),
-}
-
-fn changes(old: &Snapshot, new: &Snapshot) -> Vec<Item> {
-    let mut items = Vec::new();
-    for member in &new.members {
-        let known = old.members.iter().find(|known| known.id == member.id);
-        match known {
-            None => items.push(Item::Member(member.clone(), "joined")),
-            Some(known) if known.state != member.state => {
-                items.push(Item::Member(member.clone(), member.state.as_str()));
-            }
-            Some(_) => {}
-        }
-    }
-    for member in &old.members {
-        let gone = new.members.iter().all(|known| known.id != member.id);
-        // One that was closed before is only forgotten; nothing happens by that.
-        if gone && member.is_alive() {
-            items.push(Item::Member(member.clone(), "gone"));
-        }
-    }
-    for state in &new.leases {
-        let known = old.leases.iter().find(|known| known.lease == state.lease);
-        let known = known.map_or(&[][..], |known| &known.changes);
-        for change in state.changes.iter().filter(|change| !known.contains(change)) {
-            items.push(Item::Lease(state.clone(), change.clone()));
-        }
-    }
-    items
 }
 
 /// Tells how things stand; says whether anybody may still be reading.
@@ -171,48 +134,17 @@ fn tell(session: &Session, item: &Item) -> bool {
     if session.json {
         return say!("{}", item_json(item));
     }
-    match item {
-        Item::Member(member, change) => {
-            let id = member.id.as_str();
-            let (at, node) = (when::date(clock::wall_ms()), plain(&member.node));
-            let style = match member.state {
-                MemberState::Alive | MemberState::Left => PLAIN,
-                MemberState::Expired | MemberState::Evicted => ODD,
-            };
-            let (id, said) = (id.get(..8).unwrap_or(id), sentence(change));
-            say!("{DIM}{at}{DIM:#}  {style}{node} {said}{style:#} {DIM}(member {id}){DIM:#}")
-        }
-        Item::Lease(state, change) => {
-            let (at, node) = (when::date(change.at_ms), plain(&change.node));
-            let (lease, term) = (plain(&state.lease), change.term);
-            let (style, said) = match change.kind {
-                ChangeKind::Freed => (PLAIN, format!("{node} freed {lease}")),
-                ChangeKind::Taken => (GOOD, format!("{node} leads {lease}")),
-                ChangeKind::Inherited => (GOOD, format!("{node} leads {lease}: the last had left")),
-                ChangeKind::Expired => (GOOD, format!("{node} leads {lease}: the last expired")),
-                ChangeKind::Evicted => {
-                    (GOOD, format!("{node} leads {lease}: the last was evicted"))
-                }
-            };
-            say!("{DIM}{at}{DIM:#}  {style}{said}{style:#} {DIM}(term {term}){DIM:#}")
-        }
-    }
-}
-
-fn sentence(change: &str) -> &str {
-    match change {
-        "evicted" => "was evicted",
-        "gone" => "is gone from the store",
-        other => other,
-    }
+    let (at, style, said) = (when::date(item.at_ms()), item.tone().style(), item.sentence());
+    let detail = item.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
+    say!("{DIM}{at}{DIM:#}  {style}{said}{style:#}{DIM}{detail}{DIM:#}")
 }
 
 fn item_json(item: &Item) -> Value {
     match item {
-        Item::Member(member, change) => json!({
+        Item::Member(member, change, at_ms) => json!({
             "type": "member",
             "change": change,
-            "at_ms": clock::wall_ms(),
+            "at_ms": at_ms,
             "member": json::member(member),
         }),
         Item::Lease(state, change) => json!({
@@ -224,5 +156,12 @@ fn item_json(item: &Item) -> Value {
             "node": change.node,
             "leader": state.leader.as_ref().map(json::leader),
         }),
+        Item::Move(moved) => {
+            let mut value = json::moved(moved);
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("type".to_owned(), Value::from("move"));
+            }
+            value
+        }
     }
 }

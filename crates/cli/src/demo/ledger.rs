@@ -1,55 +1,47 @@
-//! Who said when that it led, and whether all that fits together.
+//! Who said when that it led or worked, and whether all that fits together.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+mod book;
 
 use super::word::Word;
 
-/// All terms of all leases, as the nodes told of them.
-#[derive(Debug, Default)]
+pub(crate) use self::book::Book;
+
+/// All terms of all leases and duties, as the nodes told of them.
+#[derive(Debug)]
 pub(crate) struct Ledger {
-    leases: BTreeMap<String, BTreeMap<u64, Stint>>,
-    /// What can't be, noticed as it was told.
-    faults: Vec<String>,
-    /// How many times a node asked and heard yes, as far as it was reported.
+    /// Who led.
+    pub(crate) leases: Book,
+    /// Who ran which duty.
+    pub(crate) duties: Book,
+    /// How many times a node asked and heard yes, or worked, as far as it was reported.
     pub(crate) answers: u64,
 }
 
-/// One term of one lease.
-#[derive(Clone, Debug)]
-pub(crate) struct Stint {
-    /// The place of the node in the fleet.
-    pub(crate) node: usize,
-    /// It led no later than this.
-    pub(crate) first: u64,
-    /// It still led at this or later.
-    pub(crate) last: u64,
-    /// Until when it would have believed so, as it said last.
-    pub(crate) until: u64,
-    /// Why it ended, if it is known to have.
-    pub(crate) end: Option<String>,
-    /// Whether it went on believing up to `until`, as far as anybody can tell.
-    trusted_to_the_end: bool,
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { leases: Book::new("led"), duties: Book::new("ran it"), answers: 0 }
+    }
 }
 
 impl Ledger {
-    /// Writes down what a node said. Only what changes is returned.
+    /// Writes down what a node said.
     pub(crate) fn note(&mut self, node: usize, name: &str, word: &Word) {
         match word {
-            Word::Elected { lease, term, at } => self.elected(node, name, lease, *term, *at),
+            Word::Elected { lease, term, at } => self.leases.began(node, name, lease, *term, *at),
+            Word::Started { duty, term, at } => self.duties.began(node, name, duty, *term, *at),
             Word::Held { lease, term, asked, until } => {
                 self.answers += 1;
-                if let Some(stint) = self.stint(node, lease, *term) {
-                    stint.last = stint.last.max(*asked);
-                    stint.until = *until;
-                }
+                self.leases.went_on(node, lease, *term, *asked, *until);
+            }
+            Word::Ran { duty, term, asked, until } => {
+                self.answers += 1;
+                self.duties.went_on(node, duty, *term, *asked, *until);
             }
             Word::Lost { lease, term, asked, why, expired, .. } => {
-                if let Some(stint) = self.stint(node, lease, *term) {
-                    stint.last = stint.last.max(*asked);
-                    stint.end = Some(why.clone());
-                    stint.trusted_to_the_end = *expired;
-                }
+                self.leases.ended(node, lease, *term, *asked, why, *expired);
+            }
+            Word::Stopped { duty, term, why, expired } => {
+                self.duties.ended(node, duty, *term, 0, why, *expired);
             }
             Word::Joined { .. } | Word::Ended { .. } | Word::Left | Word::Failed { .. } => {}
         }
@@ -57,75 +49,15 @@ impl Ledger {
 
     /// The node is dead: all that it held is over with it.
     pub(crate) fn dead(&mut self, node: usize) {
-        for stint in self.leases.values_mut().flat_map(BTreeMap::values_mut) {
-            if stint.node == node && stint.end.is_none() {
-                stint.end = Some("killed".to_owned());
-            }
-        }
+        self.leases.dead(node);
+        self.duties.dead(node);
     }
 
-    /// The latest term of a lease.
-    pub(crate) fn latest(&self, lease: &str) -> Option<(u64, &Stint)> {
-        let (term, stint) = self.leases.get(lease)?.last_key_value()?;
-        Some((*term, stint))
-    }
-
-    /// The latest term of a lease, if it isn't over as far as its node has said.
-    pub(crate) fn current(&self, lease: &str) -> Option<(u64, &Stint)> {
-        self.latest(lease).filter(|(_, stint)| stint.end.is_none())
-    }
-
-    /// This very term.
-    pub(crate) fn term(&self, lease: &str, term: u64) -> Option<&Stint> {
-        self.leases.get(lease)?.get(&term)
-    }
-
-    /// How many terms there were.
-    pub(crate) fn terms(&self) -> usize {
-        self.leases.values().map(BTreeMap::len).sum()
-    }
-
-    /// All that can't be if at most one node leads at any instant.
+    /// All that can't be if at most one node leads a lease or runs a duty at any instant.
     pub(crate) fn faults(&self, name: impl Fn(usize) -> String) -> Vec<String> {
-        let mut faults = self.faults.clone();
-        for (lease, terms) in &self.leases {
-            for (earlier, later) in terms.iter().zip(terms.iter().skip(1)) {
-                let ((old, one), (new, other)) = (earlier, later);
-                let end = if one.trusted_to_the_end { one.until.max(one.last) } else { one.last };
-                if other.first <= end {
-                    faults.push(format!(
-                        "{lease}: two leaders at once: {} in term {old} still believed that it \
-                         led {} after {} led in term {new}",
-                        name(one.node),
-                        crate::span::text(Duration::from_nanos(end - other.first)),
-                        name(other.node),
-                    ));
-                }
-            }
-        }
+        let mut faults = self.leases.faults(&name);
+        faults.extend(self.duties.faults(&name));
         faults
-    }
-
-    fn elected(&mut self, node: usize, name: &str, lease: &str, term: u64, at: u64) {
-        let terms = self.leases.entry(lease.to_owned()).or_default();
-        if let Some((known, stint)) = terms.range(term..).next() {
-            let fault = if *known == term {
-                format!("{lease}: term {term} was given twice, the second time to {name}")
-            } else if stint.first <= at {
-                format!("{lease}: {name} was elected in term {term} after term {known}")
-            } else {
-                // Words of different processes may arrive out of order; their stamps decide.
-                String::new()
-            };
-            self.faults.extend((!fault.is_empty()).then_some(fault));
-        }
-        let fresh =
-            Stint { node, first: at, last: at, until: at, end: None, trusted_to_the_end: false };
-        terms.entry(term).or_insert(fresh);
-    }
-
-    fn stint(&mut self, node: usize, lease: &str, term: u64) -> Option<&mut Stint> {
-        self.leases.get_mut(lease)?.get_mut(&term).filter(|stint| stint.node == node)
     }
 }
 
@@ -168,7 +100,7 @@ mod tests {
     #[test]
     fn an_old_leader_that_goes_on_is_found() {
         let words = [(1, elected(1, 10)), (2, elected(2, 31)), (1, held(1, 40, 90))];
-        assert!(faults(&words)[0].contains("two leaders"), "{:?}", faults(&words));
+        assert!(faults(&words)[0].contains("twice at once"), "{:?}", faults(&words));
     }
 
     #[test]
@@ -188,6 +120,25 @@ mod tests {
         assert!(faults(&twice)[0].contains("twice"), "{:?}", faults(&twice));
         let down = [(1, elected(2, 10)), (1, lost(2, 11, false)), (2, elected(1, 20))];
         assert!(faults(&down)[0].contains("after term 2"), "{:?}", faults(&down));
+    }
+
+    #[test]
+    fn a_duty_that_runs_twice_at_once_is_found() {
+        let duty = || "projection/orders".to_owned();
+        let started = |term, at| Word::Started { duty: duty(), term, at };
+        let ran = |term, asked| Word::Ran { duty: duty(), term, asked, until: 90 };
+        let stopped = |term| Word::Stopped {
+            duty: duty(),
+            term,
+            why: "withdrawn".to_owned(),
+            expired: false,
+        };
+        let mut words =
+            vec![(1, started(1, 10)), (1, ran(1, 30)), (1, stopped(1)), (2, started(2, 31))];
+        assert_eq!(faults(&words), Vec::<String>::new());
+        // The last word of the old run comes late, and tells that it went on for too long.
+        words.insert(3, (1, ran(1, 32)));
+        assert!(faults(&words)[0].contains("twice at once"), "{:?}", faults(&words));
     }
 
     #[test]

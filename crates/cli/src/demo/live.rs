@@ -1,21 +1,24 @@
-//! The live view: who leads what, and keys that make it change.
+//! The live view: who leads what and who runs what, and keys that make it change.
 
 mod deeds;
 mod draw;
-mod keys;
+mod target;
 
 use std::time::Duration;
 
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::stage::{News, Stage, Tone};
+use self::target::Target;
+use super::DUTIES;
+use super::news::News;
+use super::stage::Stage;
 use crate::exit::{Failure, Outcome};
 use crate::out::say;
+use crate::screen::{self, Input, Screen};
 use crate::span;
 use crate::style::{BAD, GOOD};
+use crate::tone::Tone;
 
 /// How often the picture is drawn, whatever happens: a burst of news must not wait for it.
 const FRAME: Duration = Duration::from_millis(50);
@@ -28,19 +31,20 @@ struct Live<'a> {
     stage: &'a mut Stage,
     /// The newest last.
     timeline: Vec<News>,
-    /// Which lease the keys are about.
-    chosen: usize,
+    /// What the keys are about.
+    target: Target,
     /// Requests to the store that are under way.
     errands: JoinSet<Result<(), String>>,
 }
 
-/// Shows the view until the user quits. Fails if there ever were two leaders at once.
+/// Shows the view until the user quits. Fails if anything was led or run twice at once.
 pub(crate) async fn run(stage: &mut Stage, nodes: usize) -> Outcome {
     for _ in 0..nodes {
         stage.add()?;
     }
-    let mut live = Live { stage, timeline: Vec::new(), chosen: 0, errands: JoinSet::new() };
-    let screen = Screen::enter()?;
+    let (timeline, target) = (Vec::new(), Target::Lease(0));
+    let mut live = Live { stage, timeline, target, errands: JoinSet::new() };
+    let screen = Screen::enter("Try `incumbent demo --tour`")?;
     let watched = live.watch(screen).await;
     live.farewell();
     watched?;
@@ -49,15 +53,16 @@ pub(crate) async fn run(stage: &mut Stage, nodes: usize) -> Outcome {
 
 impl Live<'_> {
     async fn watch(&mut self, mut screen: Screen) -> Outcome {
-        let mut keys = keys::listen()?;
+        let mut inputs = screen::listen()?;
         let mut frames = tokio::time::interval(FRAME);
         frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 news = self.stage.next() => self.tell(news),
-                key = keys.recv() => match key {
-                    Some(key) if quits(key) => return Ok(()),
-                    Some(key) => self.press(key.code),
+                input = inputs.recv() => match input {
+                    Some(Input::Key(key)) if screen::quits(key) => return Ok(()),
+                    Some(Input::Key(key)) => self.press(key.code),
+                    Some(Input::Resized) => {}
                     None => return Ok(()),
                 },
                 Some(errand) = self.errands.join_next() => {
@@ -66,7 +71,7 @@ impl Live<'_> {
                     }
                 }
                 _ = frames.tick() => {
-                    screen.terminal.draw(|frame| draw::frame(frame, self))?;
+                    screen.draw(|frame| draw::frame(frame, self))?;
                 }
             }
         }
@@ -80,44 +85,18 @@ impl Live<'_> {
 
     /// What is left on the terminal when the view is gone.
     fn farewell(&self) {
-        let (terms, leases) = (self.stage.ledger.terms(), self.stage.recipe.leases.len());
-        let lasted = incumbent::clock::now().since(self.stage.began);
-        say!("{terms} terms of {leases} leases in {}", span::text(lasted));
+        let (ledger, leases) = (&self.stage.ledger, self.stage.recipe.leases.len());
+        let (led, ran, duties) = (ledger.leases.terms(), ledger.duties.terms(), DUTIES.len());
+        let lasted = span::text(incumbent::clock::now().since(self.stage.began));
+        say!("{led} terms of {leases} leases and {ran} runs of {duties} duties in {lasted}");
         let faults = self.stage.faults();
         for fault in &faults {
             say!("{BAD}Wrong: {fault}{BAD:#}");
         }
         if faults.is_empty() {
-            say!("{GOOD}Never two leaders at once, and terms only grew.{GOOD:#}");
+            say!(
+                "{GOOD}Never two leaders, no duty ran twice at once, and terms only grew.{GOOD:#}"
+            );
         }
-    }
-}
-
-/// In raw mode Ctrl-C is a key like any other.
-fn quits(key: KeyEvent) -> bool {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
-        || (control && key.code == KeyCode::Char('c'))
-}
-
-/// The terminal while the view has it. Dropping it gives it back as it was.
-struct Screen {
-    terminal: DefaultTerminal,
-}
-
-impl Screen {
-    fn enter() -> Outcome<Self> {
-        let terminal = ratatui::try_init().map_err(|error| {
-            Failure::internal(format!(
-                "this terminal can't show the live view: {error}. Try `incumbent demo --tour`"
-            ))
-        })?;
-        Ok(Self { terminal })
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        ratatui::restore();
     }
 }

@@ -1,7 +1,9 @@
-//! One node of the demo: a process of its own that stands for some leases and reports what
-//! becomes of it.
+//! One node of the demo: a process of its own that stands for some leases, runs some duties and
+//! reports what becomes of it.
 
-use std::io::{Read, Write};
+mod work;
+
+use std::io::Read;
 use std::time::Duration;
 
 use clap::Args;
@@ -19,6 +21,10 @@ const ASK: Duration = Duration::from_millis(20);
 
 /// How many questions go into one report.
 const ASKED_PER_REPORT: u32 = 5;
+
+/// How long nothing may have changed before duties move for the sake of evenness: short, for
+/// people who watch.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What the demo tells one of its nodes.
 #[derive(Args, Debug)]
@@ -43,7 +49,7 @@ pub(crate) fn run(place: &Place, arguments: &NodeArguments) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve(place, arguments));
     if let Err(failure) = &served {
-        say(&Word::Failed { why: failure.message.clone() });
+        Word::Failed { why: failure.message.clone() }.say();
     }
     served
 }
@@ -74,7 +80,8 @@ async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
         .cluster(&place.cluster)
         .name(&arguments.name)
         .address(format!("pid {}", std::process::id()))
-        .ttl(arguments.ttl);
+        .ttl(arguments.ttl)
+        .rebalance_after(arguments.ttl.min(QUIET));
     if arguments.ttl < Duration::from_secs(3) {
         builder = builder.allow_short_ttl();
     }
@@ -84,6 +91,7 @@ async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
         let campaign = node.campaign(lease).map_err(Failure::usage)?;
         Handle::current().spawn(stand(campaign));
     }
+    let _serving = node.serve(work::projections()).map_err(Failure::internal)?;
     let leaving = async {
         terminate.recv().await;
         node.leave().await
@@ -93,7 +101,7 @@ async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
         tokio::select! {
             left = &mut leaving => {
                 left.map_err(Failure::wrong)?;
-                say(&Word::Left);
+                Word::Left.say();
                 return Ok(());
             }
             Some(notice) = notices.next() => tell(notice.event),
@@ -101,9 +109,9 @@ async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
     }
 }
 
-/// Tells about members; what becomes of leases is told by those who hold them.
+/// Tells about members and the ends of duties; the rest is told by those who lead and work.
 fn tell(event: Event) {
-    let joined = |member: String| say(&Word::Joined { member, at: clock::now().as_nanos() });
+    let joined = |member: String| Word::Joined { member, at: clock::now().as_nanos() }.say();
     match event {
         Event::State(state) => {
             if let Some(member) = state.member {
@@ -112,15 +120,20 @@ fn tell(event: Event) {
         }
         Event::Joined { member } => joined(member.as_str().to_owned()),
         Event::Ended { member, why } => {
-            say(&Word::Ended { member: member.as_str().to_owned(), why: reason(why).to_owned() });
+            Word::Ended { member: member.as_str().to_owned(), why: reason(why).to_owned() }.say();
+        }
+        Event::DutyStopped { duty, term, why } => {
+            let (expired, why) = (expired(why), reason(why).to_owned());
+            Word::Stopped { duty: duty.as_str().to_owned(), term, why, expired }.say();
+        }
+        Event::DutyFailed { duty, error, .. } => {
+            Word::Failed { why: format!("{duty} failed: {error}") }.say();
         }
         Event::Elected { .. }
         | Event::Lost { .. }
         | Event::Freed { .. }
         | Event::DutyStarted { .. }
-        | Event::DutyFailed { .. }
         | Event::DutyDone { .. }
-        | Event::DutyStopped { .. }
         | Event::MemberJoined(_)
         | Event::MemberLeft(_)
         | Event::Left => {}
@@ -143,7 +156,7 @@ async fn lead(leadership: &Leadership) {
         return;
     }
     let mut asked = clock::now().as_nanos();
-    say(&Word::Elected { lease: lease.clone(), term, at: asked });
+    Word::Elected { lease: lease.clone(), term, at: asked }.say();
     let mut questions = 0;
     loop {
         let now = clock::now().as_nanos();
@@ -153,7 +166,7 @@ async fn lead(leadership: &Leadership) {
         asked = now;
         if questions % ASKED_PER_REPORT == 0 {
             let until = leadership.deadline().as_nanos();
-            say(&Word::Held { lease: lease.clone(), term, asked, until });
+            Word::Held { lease: lease.clone(), term, asked, until }.say();
         }
         questions += 1;
         tokio::select! {
@@ -162,9 +175,13 @@ async fn lead(leadership: &Leadership) {
         }
     }
     let lost = leadership.lost().await;
-    let expired = matches!(lost.why, Loss::CannotTell | Loss::Closed(MemberState::Expired));
     let (at, why) = (clock::now().as_nanos(), reason(lost.why).to_owned());
-    say(&Word::Lost { lease, term, asked, at, why, expired });
+    Word::Lost { lease, term, asked, at, why, expired: expired(lost.why) }.say();
+}
+
+/// Whether trust ran out, here or as others saw it.
+fn expired(why: Loss) -> bool {
+    matches!(why, Loss::CannotTell | Loss::Closed(MemberState::Expired))
 }
 
 /// Why, in as few words as fit beside the rest.
@@ -181,12 +198,4 @@ fn reason(why: Loss) -> &'static str {
         Loss::Vanished => "its record is gone",
         Loss::Superseded => "the store names another",
     }
-}
-
-/// One line, at once. If nobody listens any more, this process is about to end.
-fn say(word: &Word) {
-    let Ok(mut line) = serde_json::to_vec(word) else { return };
-    line.push(b'\n');
-    let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }

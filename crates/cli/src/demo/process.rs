@@ -19,6 +19,8 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     /// How it is.
     pub(crate) condition: Condition,
+    /// Whether it shall run no duties.
+    pub(crate) drained: bool,
     /// Its present member id.
     pub(crate) member: Option<String>,
     child: Child,
@@ -36,7 +38,7 @@ pub(crate) enum Condition {
     /// It was stopped by a signal and goes on when it is resumed.
     Paused,
     /// It was asked to leave in order.
-    Draining,
+    Stopping,
     /// It was killed.
     Killed,
     /// It has left in order.
@@ -52,7 +54,7 @@ impl Condition {
             Self::Starting => "starting",
             Self::Running => "running",
             Self::Paused => "paused",
-            Self::Draining => "draining",
+            Self::Stopping => "stopping",
             Self::Killed => "killed",
             Self::Left => "left",
             Self::Failed => "failed",
@@ -62,7 +64,7 @@ impl Condition {
     /// Whether there is a process.
     pub(crate) fn is_there(self) -> bool {
         match self {
-            Self::Starting | Self::Running | Self::Paused | Self::Draining => true,
+            Self::Starting | Self::Running | Self::Paused | Self::Stopping => true,
             Self::Killed | Self::Left | Self::Failed => false,
         }
     }
@@ -121,7 +123,7 @@ impl Process {
         }
         let _stdin = child.stdin.take();
         let (name, condition) = (name.to_owned(), Condition::Starting);
-        Ok(Self { name, pid, condition, member: None, child, _stdin })
+        Ok(Self { name, pid, condition, drained: false, member: None, child, _stdin })
     }
 
     /// Sends it a signal.

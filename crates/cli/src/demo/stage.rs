@@ -1,7 +1,6 @@
 //! The cluster of a demo: its processes, what they said, and what can be done to them.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use std::collections::{BTreeSet, VecDeque};
 
 use incumbent::{Cluster, Moment, clock};
 use rustix::process::Signal;
@@ -9,10 +8,13 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::ledger::Ledger;
+use super::news::{Gathered, News};
 use super::process::{Condition, Heard, Line, Process, Recipe};
 use super::word::Word;
+use super::{DUTIES, FAMILY};
 use crate::exit::{Failure, Outcome};
 use crate::sweep;
+use crate::tone::Tone;
 
 /// The cluster of a demo.
 pub(crate) struct Stage {
@@ -20,7 +22,7 @@ pub(crate) struct Stage {
     pub(crate) recipe: Recipe,
     /// All processes that there ever were; their places never change.
     pub(crate) processes: Vec<Process>,
-    /// What they said about leading.
+    /// What they said about leading and working.
     pub(crate) ledger: Ledger,
     /// The cluster as an operator sees it.
     pub(crate) cluster: Cluster,
@@ -30,34 +32,11 @@ pub(crate) struct Stage {
     pausing: Option<usize>,
     /// Processes that have said their last word and are not reaped yet.
     ending: VecDeque<usize>,
+    started: Gathered,
     lines: UnboundedReceiver<Line>,
     sender: UnboundedSender<Line>,
     /// Keeps the store's directory, if it is the demo's own.
     scratch: Option<TempDir>,
-}
-
-/// Something worth telling.
-#[derive(Clone, Debug)]
-pub(crate) struct News {
-    /// Since the demo began.
-    pub(crate) at: Duration,
-    /// What it is like.
-    pub(crate) tone: Tone,
-    /// In words.
-    pub(crate) text: String,
-}
-
-/// What news are like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    /// Somebody leads.
-    Good,
-    /// Somebody leads no more, joins or leaves.
-    Plain,
-    /// Something that should not be.
-    Bad,
-    /// What the demo itself does.
-    Deed,
 }
 
 impl Stage {
@@ -82,6 +61,7 @@ impl Stage {
             store,
             pausing: None,
             ending: VecDeque::new(),
+            started: Gathered::default(),
             lines,
             sender,
             scratch,
@@ -106,9 +86,15 @@ impl Stage {
         self.processes.get(place).map_or_else(String::new, |process| process.name.clone())
     }
 
+    /// The names of some nodes, each once.
+    pub(crate) fn names(&self, places: impl Iterator<Item = usize>) -> Vec<String> {
+        let places: BTreeSet<usize> = places.collect();
+        places.into_iter().map(|place| self.name(place)).collect()
+    }
+
     /// Who leads a lease, as far as its node has said: its place and its term.
     pub(crate) fn leader(&self, lease: &str) -> Option<(usize, u64)> {
-        self.ledger.current(lease).map(|(term, stint)| (stint.node, term))
+        self.ledger.leases.current(lease).map(|(term, stint)| (stint.node, term))
     }
 
     /// The leases that a node leads, with their terms.
@@ -120,14 +106,44 @@ impl Stage {
         self.recipe.leases.iter().filter_map(led).collect()
     }
 
+    /// Where a duty runs, as far as its node has said, and in which term. On a node that is
+    /// paused or dead nothing runs.
+    pub(crate) fn runner(&self, duty: &str) -> Option<(usize, u64)> {
+        let (term, stint) = self.ledger.duties.current(duty)?;
+        let works = match self.processes.get(stint.node)?.condition {
+            Condition::Starting | Condition::Running | Condition::Stopping => true,
+            Condition::Paused | Condition::Killed | Condition::Left | Condition::Failed => false,
+        };
+        works.then_some((stint.node, term))
+    }
+
+    /// The duties that a node runs, with their terms.
+    pub(crate) fn run_by(&self, place: usize) -> Vec<(String, u64)> {
+        let run = |duty: String| {
+            let (runner, term) = self.runner(&duty)?;
+            (runner == place).then_some((duty, term))
+        };
+        duties().filter_map(run).collect()
+    }
+
+    /// Whether every duty runs.
+    pub(crate) fn all_run(&self) -> bool {
+        duties().all(|duty| self.runner(&duty).is_some())
+    }
+
+    /// The nodes that are members and not about to go.
+    pub(crate) fn running(&self) -> Vec<usize> {
+        let running = |(place, process): (usize, &Process)| {
+            (process.condition == Condition::Running).then_some(place)
+        };
+        self.processes.iter().enumerate().filter_map(running).collect()
+    }
+
     /// A running node other than this, the next in line.
     pub(crate) fn other(&self, than: usize) -> Option<usize> {
-        let running = |place: &usize| {
-            let process = self.processes.get(*place);
-            *place != than && process.is_some_and(|it| it.condition == Condition::Running)
-        };
-        let count = self.processes.len();
-        (than + 1..count).chain(0..than).find(running)
+        let running = self.running();
+        let later = running.iter().find(|place| **place > than);
+        later.or_else(|| running.iter().find(|place| **place < than)).copied()
     }
 
     /// Kills a node without a warning.
@@ -152,9 +168,9 @@ impl Stage {
     }
 
     /// Asks a node to leave in order, as a service manager would.
-    pub(crate) fn drain(&mut self, place: usize) -> Outcome {
+    pub(crate) fn stop(&mut self, place: usize) -> Outcome {
         self.process(place)?.signal(Signal::TERM)?;
-        self.set(place, Condition::Draining);
+        self.set(place, Condition::Stopping);
         Ok(())
     }
 
@@ -165,15 +181,16 @@ impl Stage {
                 let news = self.ended(place).await;
                 self.ending.pop_front();
                 news
+            } else if let Some(text) = self.started.line() {
+                Some((Tone::Work, text))
             } else {
-                match self.lines.recv().await {
+                match self.line().await {
                     Some((place, Heard::Word(word))) => self.take_in(place, &word),
                     Some((place, Heard::End)) => {
                         self.ending.push_back(place);
                         None
                     }
-                    // The stage has a sender of its own, so this never comes.
-                    None => std::future::pending().await,
+                    None => None,
                 }
             };
             if let Some((tone, text)) = news {
@@ -182,12 +199,21 @@ impl Stage {
         }
     }
 
+    /// What a process says next; nothing if what was gathered is to be told first.
+    async fn line(&mut self) -> Option<Line> {
+        match self.started.patience() {
+            Some(patience) => tokio::time::timeout(patience, self.lines.recv()).await.ok()?,
+            // The stage has a sender of its own, so that there is always a next line.
+            None => self.lines.recv().await,
+        }
+    }
+
     /// Something that is told now.
     pub(crate) fn news(&self, tone: Tone, text: String) -> News {
         News { at: clock::now().since(self.began), tone, text }
     }
 
-    /// All that can't be if at most one node leads at any instant.
+    /// All that can't be if at most one node leads a lease or runs a duty at any instant.
     pub(crate) fn faults(&self) -> Vec<String> {
         self.ledger.faults(|place| self.name(place))
     }
@@ -227,10 +253,17 @@ impl Stage {
             Word::Elected { lease, term, .. } => {
                 Some((Tone::Good, format!("{name} leads {lease} in term {term}")))
             }
-            Word::Held { .. } => {
+            Word::Started { duty, term, .. } => {
+                let before = term.checked_sub(1);
+                let before = before.and_then(|term| self.ledger.duties.term(duty, term));
+                let from = before.map(|stint| self.name(stint.node));
+                self.started.add(short(duty), name, from);
+                None
+            }
+            Word::Held { .. } | Word::Ran { .. } => {
                 paused.map(|pid| (Tone::Deed, format!("kill -STOP {pid} ({name})")))
             }
-            Word::Left => None,
+            Word::Left | Word::Stopped { .. } => None,
             Word::Lost { lease, term, why, .. } => {
                 Some((Tone::Plain, format!("{name} leads {lease} no more (term {term}): {why}")))
             }
@@ -243,9 +276,21 @@ impl Stage {
 
     /// Pauses the node if it is to be paused and has just beaten; gives its process id.
     fn pause_if_beaten(&mut self, place: usize, word: &Word) -> Option<u32> {
-        let Word::Held { lease, term, until, .. } = word else { return None };
-        let known = self.ledger.term(lease, *term)?.until;
-        if self.pausing != Some(place) || known >= *until {
+        let (known, until) = match word {
+            Word::Held { lease, term, until, .. } => (self.ledger.leases.term(lease, *term), until),
+            Word::Ran { duty, term, until, .. } => (self.ledger.duties.term(duty, *term), until),
+            Word::Joined { .. }
+            | Word::Elected { .. }
+            | Word::Lost { .. }
+            | Word::Started { .. }
+            | Word::Stopped { .. }
+            | Word::Ended { .. }
+            | Word::Left
+            | Word::Failed { .. } => return None,
+        };
+        // The first word of a term says nothing about a beat.
+        let known = known.filter(|stint| stint.until > stint.first)?;
+        if self.pausing != Some(place) || known.until >= *until {
             return None;
         }
         self.pausing = None;
@@ -263,14 +308,14 @@ impl Stage {
         self.ledger.dead(place);
         match self.process(place).ok()?.condition {
             Condition::Killed => Some((Tone::Plain, format!("{name} is dead (pid {pid})"))),
-            Condition::Draining if in_order => {
+            Condition::Stopping if in_order => {
                 self.set(place, Condition::Left);
                 Some((Tone::Plain, format!("{name} has left (pid {pid} ended)")))
             }
             Condition::Starting
             | Condition::Running
             | Condition::Paused
-            | Condition::Draining
+            | Condition::Stopping
             | Condition::Left
             | Condition::Failed => {
                 self.set(place, Condition::Failed);
@@ -278,4 +323,14 @@ impl Stage {
             }
         }
     }
+}
+
+/// The ids of all duties.
+pub(crate) fn duties() -> impl Iterator<Item = String> {
+    DUTIES.iter().map(|name| format!("{FAMILY}/{name}"))
+}
+
+/// The name of a duty without its family.
+pub(crate) fn short(duty: &str) -> &str {
+    duty.split_once('/').map_or(duty, |(_, name)| name)
 }

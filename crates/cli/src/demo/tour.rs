@@ -1,6 +1,7 @@
-//! The scripted tour: each thing that can happen to a leader, one after the other.
+//! The scripted tour: each thing that can happen to a leader or a worker, one after the other.
 
 mod acts;
+mod duties;
 mod summary;
 
 use std::time::Duration;
@@ -8,17 +9,20 @@ use std::time::Duration;
 use incumbent::{Moment, clock};
 
 use self::summary::Row;
-use super::stage::{News, Stage, Tone};
+use super::news::News;
+use super::stage::Stage;
+use super::{DUTIES, FAMILY};
 use crate::exit::{Failure, Outcome};
 use crate::out::say;
 use crate::span;
-use crate::style::{BAD, DIM, GOOD, HEAD, PLAIN};
+use crate::style::{BAD, DIM, HEAD};
+use crate::tone::Tone;
 
 /// How much later than a ttl a take-over may come before it counts as late.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Time for people to read between two acts.
-const BREATH: Duration = Duration::from_millis(2000);
+const BREATH: Duration = Duration::from_millis(1800);
 
 /// A tour under way.
 struct Tour<'a> {
@@ -44,20 +48,19 @@ impl Tour<'_> {
         self.transfer().await?;
         self.kill().await?;
         self.add().await?;
-        self.pause_and_resume().await?;
         self.drain().await?;
+        self.pause_and_resume().await?;
+        self.stop().await?;
         self.evict().await?;
         self.leave().await
     }
 
     fn introduce(&self, nodes: usize) {
         let recipe = &self.stage.recipe;
-        say!(
-            "{HEAD}incumbent demo{HEAD:#}: {nodes} processes, ttl {}, leases {}",
-            span::setting(recipe.ttl),
-            recipe.leases.join(", "),
-        );
-        say!("{DIM}store   {}", recipe.place.shown());
+        say!("{HEAD}incumbent demo{HEAD:#}: {nodes} processes, ttl {}", span::setting(recipe.ttl),);
+        say!("{DIM}leases  {}", recipe.leases.join(", "));
+        say!("duties  {FAMILY}/ {}", DUTIES.join(", "));
+        say!("store   {}", recipe.place.shown());
         say!("cluster {}{DIM:#}", recipe.place.cluster);
     }
 
@@ -90,12 +93,8 @@ impl Tour<'_> {
     }
 
     fn tell(&mut self, news: &News) {
-        let (style, mark) = match news.tone {
-            Tone::Good => (GOOD, ""),
-            Tone::Plain => (PLAIN, ""),
-            Tone::Deed => (HEAD, "> "),
-            Tone::Bad => (BAD, ""),
-        };
+        let style = news.tone.style();
+        let mark = if news.tone == Tone::Deed { "> " } else { "" };
         if news.tone == Tone::Bad {
             self.wrong.push(news.text.clone());
         }

@@ -1,3 +1,5 @@
+use std::io::Write;
+
 use serde::{Deserialize, Serialize};
 
 /// What a node of the demo tells it: one JSON object a line on its standard output.
@@ -50,6 +52,37 @@ pub(crate) enum Word {
         /// its last deadline.
         expired: bool,
     },
+    /// The node runs a duty.
+    Started {
+        /// Which duty.
+        duty: String,
+        /// In which term.
+        term: u64,
+        /// Read after the work had begun: it ran no later than this.
+        at: u64,
+    },
+    /// The duty still runs there.
+    Ran {
+        /// Which duty.
+        duty: String,
+        /// In which term.
+        term: u64,
+        /// Read before the work took a step: it ran at this or later.
+        asked: u64,
+        /// Until when it might have run on, had nothing else happened.
+        until: u64,
+    },
+    /// The duty runs there no more.
+    Stopped {
+        /// Which duty.
+        duty: String,
+        /// The term that is over.
+        term: u64,
+        /// Why, in words.
+        why: String,
+        /// As for [`Self::Lost`].
+        expired: bool,
+    },
     /// This incarnation of the node is over.
     Ended {
         /// Its id.
@@ -64,4 +97,14 @@ pub(crate) enum Word {
         /// Why.
         why: String,
     },
+}
+
+impl Word {
+    /// Says it in one line, at once. If nobody listens any more, this process is about to end.
+    pub(crate) fn say(&self) {
+        let Ok(mut line) = serde_json::to_vec(self) else { return };
+        line.push(b'\n');
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
+    }
 }

@@ -6,6 +6,8 @@ pub mod proxy;
 #[cfg(target_os = "linux")]
 pub mod runs;
 pub mod servers;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 
 use std::path::Path;
 use std::process::{Command, Output};

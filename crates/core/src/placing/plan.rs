@@ -20,6 +20,9 @@ use crate::store::Expect;
 use crate::survey::{self, Question, Survey};
 use crate::time::Moment;
 
+/// Why a duty moves that an operator asked for.
+const ASKED: &str = "an operator asked for it";
+
 /// What a round of planning is given beside records.
 pub(crate) struct Round<'a> {
     pub(crate) now: Moment,
@@ -369,6 +372,11 @@ impl Placing {
         moves.strategy = round.placement.strategy.to_string().chars().take(200).collect();
         moves.own = round.placement.families.keys().cloned().collect();
         let at_ms = round.wall_ms;
+        let asked = survey.asked_for(question, plan).into_iter().map(|(duty, from, to)| {
+            let (from, to) = (from.map(ToOwned::to_owned), Some(to.to_owned()));
+            Moved { duty: duty.clone(), from, to, why: ASKED.to_owned(), at_ms }
+        });
+        moves.remember(asked);
         moves.remember(plan.moves.iter().filter_map(|step| {
             let (from, to) = (name(step.from), name(step.to));
             Some(Moved { duty: duty(step.duty)?, from, to, why: step.why.to_string(), at_ms })

@@ -1,9 +1,9 @@
 //! How duties stand, as anybody can see it from outside.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use incumbent_core::records::Wish;
+use incumbent_core::records::{Moved, Wish};
 use incumbent_core::{DutyId, MemberId};
 
 use super::picture::Picture;
@@ -27,6 +27,19 @@ pub struct DutyStanding {
     pub term: u64,
     /// What the duty said last about itself.
     pub progress: Option<String>,
+}
+
+/// All that is known about duties, read at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workload {
+    /// All duties, as [`Cluster::duties`] has them.
+    pub duties: Vec<DutyStanding>,
+    /// The last moves of duties, oldest first.
+    pub moves: Vec<Moved>,
+    /// What live members said about their load beside duties.
+    pub loads: BTreeMap<MemberId, u64>,
+    /// What operators ask for.
+    pub wishes: Vec<Wish>,
 }
 
 /// Where in its life a duty is. It is derived from records and stored nowhere.
@@ -65,6 +78,24 @@ impl Cluster {
         let this = self.clone();
         let picture = self.run(async move { this.read_picture().await }).await?;
         Ok(picture.standings())
+    }
+
+    /// All duties, their last moves, what nodes said about their load, and what operators ask for:
+    /// as much work for the store as [`Self::duties`] alone.
+    ///
+    /// # Errors
+    /// If the store can't be reached or a record can't be read.
+    pub async fn workload(&self) -> Result<Workload, ClusterError> {
+        let this = self.clone();
+        let picture = self.run(async move { this.read_picture().await }).await?;
+        let living = |member: &&MemberId| picture.members.contains_key(*member);
+        let loads = picture.reports.iter().filter(|(member, _)| living(member));
+        Ok(Workload {
+            duties: picture.standings(),
+            loads: loads.map(|(member, report)| (member.clone(), report.load)).collect(),
+            moves: picture.moves.map(|moves| moves.moves).unwrap_or_default(),
+            wishes: picture.wishes,
+        })
     }
 
     /// How one duty (`family/name`) stands; nothing if nobody knows it.

@@ -5,63 +5,68 @@ use std::time::Duration;
 use incumbent::{Moment, clock};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
+use ratatui::widgets::Paragraph;
 
-use super::Live;
+use super::{Live, Target};
+use crate::demo::DUTIES;
+use crate::demo::news::News;
 use crate::demo::process::{Condition, Process};
-use crate::demo::stage::{Stage, Tone};
+use crate::demo::stage::{Stage, duties, short};
+use crate::screen::widgets::{self, Text, columns, dim, happened, panel, style};
 use crate::span;
+use crate::tone::Tone;
 
 /// How many characters the bar of a countdown has.
 const BAR: usize = 16;
 
-/// What each key does, in the order of the help line.
-const KEYS: [(&str, &str); 10] = [
-    ("k", "kill"),
-    ("p", "pause"),
-    ("r", "resume"),
-    ("s", "resign"),
-    ("t", "transfer"),
-    ("e", "evict"),
-    ("d", "drain"),
-    ("a", "add"),
-    ("↑↓", "pick"),
+/// What keys do to the node that is picked, or leads the lease that is.
+const NODE_KEYS: [(&str, &str); 5] =
+    [("k", "kill"), ("p", "pause"), ("d", "drain"), ("x", "stop"), ("e", "evict")];
+
+/// What keys do to the lease that is picked.
+const LEASE_KEYS: [(&str, &str); 2] = [("s", "resign"), ("t", "transfer")];
+
+/// What keys do to nobody in particular.
+const OTHER_KEYS: [(&str, &str); 4] = [
+    ("↑↓", "pick a lease or a node"),
+    ("r", "resume who is paused"),
+    ("a", "add a node"),
     ("q", "quit"),
 ];
 
 /// Draws everything.
 pub(super) fn frame(frame: &mut Frame<'_>, live: &Live<'_>) {
     let count = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-    let leases = count(live.stage.recipe.leases.len()).saturating_add(3);
-    let nodes = count(live.stage.processes.len()).saturating_add(3);
+    let leases = count(live.stage.recipe.leases.len()).saturating_add(2);
+    let nodes = count(live.stage.processes.len()).saturating_add(2);
     // On a small screen the nodes give way before the leases, and the timeline keeps a few lines.
-    let rest = frame.area().height.saturating_sub(leases + 2 + 5);
+    let rest = frame.area().height.saturating_sub(leases + 3 + 5);
     let [head, upper, middle, lower, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(leases),
-        Constraint::Length(nodes.min(rest.max(4))),
+        Constraint::Length(nodes.min(rest.max(5))),
         Constraint::Min(3),
-        Constraint::Length(1),
+        Constraint::Length(2),
     ])
     .areas(frame.area());
-    header(frame, head, live);
+    header(frame, head, live.stage);
     lease_table(frame, upper, live);
     node_table(frame, middle, live);
     timeline(frame, lower, live);
-    footer(frame, foot);
+    footer(frame, foot, live);
 }
 
-fn header(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
-    let stage = &live.stage;
+fn header(frame: &mut Frame<'_>, area: Rect, stage: &Stage) {
     let faults = stage.faults();
+    let (led, ran) = (stage.ledger.leases.terms(), stage.ledger.duties.terms());
     let verdict = match faults.first() {
         None => Span::styled(
-            format!("never two leaders in {} terms", stage.ledger.terms()),
-            colour(Color::Green),
+            format!("nothing twice at once in {led} terms, {ran} runs"),
+            style(Tone::Good),
         ),
-        Some(fault) => Span::styled(fault.clone(), colour(Color::Red).bold()),
+        Some(fault) => Span::styled(fault.clone(), style(Tone::Bad)),
     };
     let ttl = span::setting(stage.recipe.ttl);
     let lasted = clock::now().since(stage.began).as_secs();
@@ -74,37 +79,36 @@ fn header(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
 }
 
 fn lease_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
-    let rows = live.stage.recipe.leases.iter().enumerate().map(|(number, lease)| {
-        let mark = if number == live.chosen { "▸ " } else { "  " };
-        let style = if number == live.chosen { Style::new().bold() } else { Style::new() };
-        let mut cells = vec![Cell::from(format!("{mark}{lease}"))];
-        cells.extend(leading(live, lease));
-        Row::new(cells).style(style)
-    });
-    let widths = [
-        Constraint::Length(16),
-        Constraint::Length(10),
-        Constraint::Length(6),
-        Constraint::Min(24),
-    ];
+    let row = |(number, lease): (usize, &String)| {
+        let [leader, term, text] = leading(live.stage, lease);
+        picked([Text::from(lease), leader, term, text], live.target == Target::Lease(number))
+    };
+    let rows: Vec<_> = live.stage.recipe.leases.iter().enumerate().map(row).collect();
     let heads = ["  LEASE", "LEADER", "TERM", "TRUST RUNS OUT IN"];
-    let table = Table::new(rows, widths).header(dim_row(heads)).block(block("Leases"));
+    let table = columns(heads, &rows, area.width).block(panel("Leases", "", false));
     frame.render_widget(table, area);
 }
 
+/// A row with a mark in front, if it is what the keys are about.
+fn picked<const N: usize>(mut cells: [Text; N], is_picked: bool) -> ([Text; N], Style) {
+    if let Some(first) = cells.first_mut() {
+        first.text = format!("{} {}", if is_picked { '▸' } else { ' ' }, first.text);
+    }
+    (cells, if is_picked { Style::new().bold() } else { Style::new() })
+}
+
 /// Who leads, in which term, and for how long it may believe so without another beat.
-fn leading<'a>(live: &Live<'_>, lease: &str) -> [Cell<'a>; 3] {
-    let stage = &live.stage;
-    let Some((term, stint)) = stage.ledger.latest(lease) else {
-        return [Cell::from("nobody"), Cell::from("-"), Cell::from("")];
+fn leading(stage: &Stage, lease: &str) -> [Text; 3] {
+    let Some((term, stint)) = stage.ledger.leases.latest(lease) else {
+        return ["nobody", "-", ""].map(Text::from);
     };
     let ttl = stage.recipe.ttl;
     let left = Moment::from_nanos(stint.until).since(clock::now());
     let paused =
         stage.process(stint.node).is_ok_and(|process| process.condition == Condition::Paused);
-    let (who, style) = match &stint.end {
-        None if left > Duration::ZERO => (stage.name(stint.node), colour(Color::Green)),
-        None | Some(_) => ("nobody".to_owned(), colour(Color::Yellow)),
+    let who = match &stint.end {
+        None if left > Duration::ZERO => (stage.name(stint.node), Tone::Good),
+        None | Some(_) => ("nobody".to_owned(), Tone::Odd),
     };
     let name = stage.name(stint.node);
     let text = match &stint.end {
@@ -117,7 +121,7 @@ fn leading<'a>(live: &Live<'_>, lease: &str) -> [Cell<'a>; 3] {
         },
         Some(why) => format!("{name}: {why}"),
     };
-    [Cell::from(Span::styled(who, style)), Cell::from(term.to_string()), Cell::from(text)]
+    [Text::toned(who), Text::from(term.to_string()), Text::from(text)]
 }
 
 /// How long others still wait for a member whose trust would have ended at this time.
@@ -135,36 +139,39 @@ fn countdown(left: Duration, whole: Duration) -> String {
 
 fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
     let stage = &live.stage;
-    let room = usize::from(area.height.saturating_sub(3));
+    let room = usize::from(area.height.saturating_sub(2));
     let rows = shown(stage, room).into_iter().map(|(place, process)| {
-        let style = match process.condition {
-            Condition::Starting | Condition::Running => Style::new(),
-            Condition::Paused | Condition::Draining => colour(Color::Yellow),
-            Condition::Killed | Condition::Left => Style::new().add_modifier(Modifier::DIM),
-            Condition::Failed => colour(Color::Red),
+        let names = |of: Vec<(String, u64)>| -> Vec<String> {
+            of.iter().map(|(name, _)| short(name).to_owned()).collect()
         };
-        let member = process.member.as_deref().unwrap_or("-");
-        let leads: Vec<String> = stage.led_by(place).into_iter().map(|(lease, _)| lease).collect();
-        Row::new([
-            Cell::from(format!("  {}", process.name)),
-            Cell::from(process.pid.to_string()),
-            Cell::from(member.get(..8).unwrap_or(member).to_owned()),
-            Cell::from(process.condition.as_str()),
-            Cell::from(leads.join(", ")),
-        ])
-        .style(style)
+        let cells = [
+            Text::from(&process.name),
+            Text::from(process.pid.to_string()),
+            condition(process),
+            Text::toned((names(stage.led_by(place)).join(", "), Tone::Good)),
+            Text::toned((names(stage.run_by(place)).join(", "), Tone::Work)),
+        ];
+        let (cells, style) = picked(cells, live.target == Target::Node(place));
+        (cells, if process.condition.is_there() { style } else { style.patch(dim()) })
     });
-    let rows: Vec<Row<'_>> = rows.collect();
-    let widths = [
-        Constraint::Length(16),
-        Constraint::Length(10),
-        Constraint::Length(10),
-        Constraint::Length(10),
-        Constraint::Min(10),
-    ];
-    let heads = ["  NODE", "PID", "MEMBER", "STATE", "LEADS"];
-    let table = Table::new(rows, widths).header(dim_row(heads)).block(block("Nodes"));
+    let rows: Vec<_> = rows.collect();
+    let heads = ["  NODE", "PID", "STATE", "LEADS", "RUNS"];
+    let run = duties().filter(|duty| stage.runner(duty).is_some()).count();
+    let note = format!("{run} of {} duties run", DUTIES.len());
+    let table = columns(heads, &rows, area.width).block(panel("Nodes", &note, false));
     frame.render_widget(table, area);
+}
+
+fn condition(process: &Process) -> Text {
+    let tone = match process.condition {
+        Condition::Running if process.drained => return Text::toned(("drained", Tone::Odd)),
+        Condition::Starting | Condition::Running | Condition::Killed | Condition::Left => {
+            Tone::Plain
+        }
+        Condition::Paused | Condition::Stopping => Tone::Odd,
+        Condition::Failed => Tone::Bad,
+    };
+    Text::toned((process.condition.as_str(), tone))
 }
 
 /// The nodes that fit: those that are gone give way first, then the oldest.
@@ -178,51 +185,30 @@ fn shown(stage: &Stage, room: usize) -> Vec<(usize, &Process)> {
 }
 
 fn timeline(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
-    let room = usize::from(area.height.saturating_sub(2));
+    let room = usize::from(area.height.saturating_sub(1));
     let skipped = live.timeline.len().saturating_sub(room);
-    let lines: Vec<Line<'_>> = live
-        .timeline
-        .iter()
-        .skip(skipped)
-        .map(|news| {
-            let (style, mark) = match news.tone {
-                Tone::Good => (colour(Color::Green), "  "),
-                Tone::Plain => (Style::new(), "  "),
-                Tone::Bad => (colour(Color::Red), "! "),
-                Tone::Deed => (Style::new().bold(), "> "),
-            };
-            let at = format!(" {:>7.2} s  ", news.at.as_secs_f64());
-            Line::from(vec![
-                Span::styled(at, Style::new().add_modifier(Modifier::DIM)),
-                Span::styled(format!("{mark}{}", news.text), style),
-            ])
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(lines).block(block("Timeline")), area);
+    let line = |news: &News| {
+        let mark = match news.tone {
+            Tone::Good | Tone::Work | Tone::Plain | Tone::Odd | Tone::Faint => "  ",
+            Tone::Bad => "! ",
+            Tone::Deed => "> ",
+        };
+        let at = format!(" {:>6.1} s  ", news.at.as_secs_f64());
+        happened(at, &format!("{mark}{}", news.text), news.tone, area.width)
+    };
+    let lines: Vec<Line<'_>> = live.timeline.iter().skip(skipped).map(line).collect();
+    frame.render_widget(Paragraph::new(lines).block(panel("Timeline", "", false)), area);
 }
 
-fn footer(frame: &mut Frame<'_>, area: Rect) {
-    let mut spans = Vec::new();
-    for (key, does) in KEYS {
-        let gap = if spans.is_empty() { "" } else { " " };
-        spans.push(Span::styled(format!("{gap}{key}"), Style::new().bold()));
-        spans.push(Span::styled(format!(" {does}"), Style::new().add_modifier(Modifier::DIM)));
+fn footer(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
+    let stage = &live.stage;
+    let node = live.target.node(stage).map(|place| stage.name(place));
+    let about = format!(" {}:  ", node.as_deref().unwrap_or("nobody"));
+    let mut keys = NODE_KEYS.to_vec();
+    if matches!(live.target, Target::Lease(_)) {
+        keys.extend(LEASE_KEYS);
     }
-    frame.render_widget(Paragraph::new(Line::from(spans)), area);
-}
-
-fn block(title: &str) -> Block<'_> {
-    Block::bordered()
-        .title(format!(" {title} "))
-        .border_style(Style::new().add_modifier(Modifier::DIM))
-}
-
-fn dim_row<const N: usize>(heads: [&'static str; N]) -> Row<'static> {
-    Row::new(heads).style(Style::new().add_modifier(Modifier::DIM))
-}
-
-/// A colour, unless the user wants none.
-fn colour(colour: Color) -> Style {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if unwanted { Style::new() } else { Style::new().fg(colour) }
+    let lines =
+        vec![widgets::keys(&about, &keys, area.width), widgets::keys(" ", &OTHER_KEYS, area.width)];
+    frame.render_widget(Paragraph::new(lines), area);
 }

@@ -5,21 +5,22 @@ use std::time::Duration;
 use incumbent::{Moment, clock};
 
 use super::Tour;
-use super::summary::Row;
+use super::summary::{Row, leases};
+use crate::demo::ledger::Book;
 use crate::demo::process::Condition;
 use crate::demo::stage::Stage;
 use crate::exit::{Failure, Outcome};
 use crate::span;
 
-/// Which leases were held in which terms when something was done to their leader.
-type Held = Vec<(String, u64)>;
+/// Which leases were held, or duties run, in which terms when something was done to their node.
+pub(super) type Held = Vec<(String, u64)>;
 
 /// Who led before anybody did.
 const NOBODY: &str = "nobody";
 
 impl Tour<'_> {
     pub(super) async fn start(&mut self, nodes: usize) -> Outcome {
-        self.title("Start the nodes; one of them leads each lease").await;
+        self.title("Start the nodes; each lease has a leader, and duties are spread").await;
         let since = self.deed(format!("start {nodes} processes"));
         for _ in 0..nodes {
             self.stage.add()?;
@@ -32,6 +33,7 @@ impl Tour<'_> {
         if !self.until(self.limit(), joined).await {
             return Err(Failure::wrong("not all nodes could join: see above"));
         }
+        self.spread("duties spread", None, since).await;
         Ok(())
     }
 
@@ -42,6 +44,7 @@ impl Tour<'_> {
         let since = self.deed(format!("ask {name} to resign {lease}"));
         self.stage.cluster.request_resign(&lease).await?;
         self.change("resigned", &name, vec![(lease, term)], since).await;
+        self.all_run().await;
         Ok(())
     }
 
@@ -58,22 +61,25 @@ impl Tour<'_> {
             let won = self.stage.name(now);
             self.complain(format!("{lease} was to go to {to} and went to {won}"));
         }
+        self.all_run().await;
         Ok(())
     }
 
     pub(super) async fn kill(&mut self) -> Outcome {
-        self.title("Kill the leader with SIGKILL; its leases run out").await;
+        self.title("Kill the leader with SIGKILL; its leases and duties run out").await;
         let (_, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
+        let ran = self.stage.run_by(leader);
         let pid = self.stage.process(leader)?.pid;
         let since = self.deed(format!("kill -9 {pid} ({name})"));
         self.stage.kill(leader)?;
         self.change("killed", &name, held, since).await;
+        self.recovered("killed", &name, ran, since).await;
         Ok(())
     }
 
     pub(super) async fn add(&mut self) -> Outcome {
-        self.title("Add a node; it joins and disturbs nobody").await;
+        self.title("Add a node; it takes its share of the duties and disturbs no leader").await;
         let before = self.terms();
         let since = self.deed("start one more process".to_owned());
         let place = self.stage.add()?;
@@ -86,7 +92,7 @@ impl Tour<'_> {
         }
         let took = clock::now().since(since);
         self.rows.push(Row::plain("added a node", &name, took));
-        self.listen(Duration::from_millis(500)).await;
+        self.spread("given duties", Some(place), since).await;
         if self.terms() != before {
             self.complain(format!("{name} joined, and leases changed hands by that"));
         }
@@ -97,6 +103,7 @@ impl Tour<'_> {
         self.title("Pause the leader with SIGSTOP, and wake it when another leads").await;
         let (lease, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
+        let ran = self.stage.run_by(leader);
         self.stage.pause(leader);
         let paused = move |stage: &Stage| {
             stage.process(leader).is_ok_and(|process| process.condition == Condition::Paused)
@@ -106,12 +113,13 @@ impl Tour<'_> {
         }
         let since = clock::now();
         self.change("paused", &name, held.clone(), since).await;
+        self.recovered("paused", &name, ran, since).await;
 
         let since = self.deed(format!("kill -CONT {} ({name})", self.stage.process(leader)?.pid));
         self.stage.resume(leader)?;
         let noticed = |stage: &Stage| {
             let over = |(lease, term): &(String, u64)| {
-                stage.ledger.term(lease, *term).is_some_and(|stint| stint.end.is_some())
+                stage.ledger.leases.term(lease, *term).is_some_and(|stint| stint.end.is_some())
             };
             held.iter().all(over)
         };
@@ -120,7 +128,7 @@ impl Tour<'_> {
             return Ok(());
         }
         let took = clock::now().since(since);
-        self.rows.push(Row::plain("resumed, noticed that it leads no more", &name, took));
+        self.rows.push(Row::plain("resumed, and noticed", &name, took));
         self.untouched(&lease, &name).await
     }
 
@@ -140,16 +148,19 @@ impl Tour<'_> {
             let said = format!("{lease} was {successor}'s in term {term} until {name} woke up");
             self.complain(said);
         }
+        self.all_run().await;
         Ok(())
     }
 
-    pub(super) async fn drain(&mut self) -> Outcome {
+    pub(super) async fn stop(&mut self) -> Outcome {
         self.title("Stop the leader in order with SIGTERM; it hands over and leaves").await;
         let (_, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
+        let ran = self.stage.run_by(leader);
         let since = self.deed(format!("kill {} ({name})", self.stage.process(leader)?.pid));
-        self.stage.drain(leader)?;
+        self.stage.stop(leader)?;
         self.change("stopped in order", &name, held, since).await;
+        self.recovered("stopped in order", &name, ran, since).await;
         self.until_left(&[leader]).await;
         Ok(())
     }
@@ -158,10 +169,12 @@ impl Tour<'_> {
         self.title("Evict the leader; it stops and joins anew, as somebody else").await;
         let (_, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
+        let ran = self.stage.run_by(leader);
         let evicted = self.stage.process(leader)?.member.clone().unwrap_or_default();
         let since = self.deed(format!("evict {name}"));
         self.stage.cluster.evict(&evicted).await?;
         self.change("evicted", &name, held, since).await;
+        self.recovered("evicted", &name, ran, since).await;
         let anew = |stage: &Stage| {
             stage.process(leader).is_ok_and(|process| process.member.as_ref() != Some(&evicted))
         };
@@ -183,7 +196,7 @@ impl Tour<'_> {
             .map(|(place, _)| place)
             .collect();
         for place in &there {
-            self.stage.drain(*place)?;
+            self.stage.stop(*place)?;
         }
         self.until_left(&there).await;
         Ok(())
@@ -212,28 +225,22 @@ impl Tour<'_> {
             self.complain(format!("nobody leads long after {from} {what}"));
             return;
         }
-        let mut took = Duration::ZERO;
-        let mut heirs = Vec::new();
-        for one in &held {
-            let Some((heir, term)) = later(self.stage, one) else { continue };
-            let Some(stint) = self.stage.ledger.term(&one.0, term) else { continue };
-            took = took.max(Moment::from_nanos(stint.first).since(since));
-            heirs.push(self.stage.name(heir));
-        }
-        heirs.sort();
-        heirs.dedup();
-        let leases: Vec<&str> = held.iter().map(|(lease, _)| lease.as_str()).collect();
+        let heirs = held.iter().filter_map(|one| later(self.stage, one));
+        let heirs: Vec<(usize, u64)> = heirs.collect();
+        let took = took(&self.stage.ledger.leases, &held, &heirs, since);
+        let names: Vec<&str> = held.iter().map(|(lease, _)| lease.as_str()).collect();
         let after = if from == NOBODY { "first leader" } else { "take-over" };
-        Self::says(&format!("{after} of {} after {}", leases.join(", "), span::text(took)));
+        Self::says(&format!("{after} of {} after {}", names.join(", "), span::text(took)));
         if took > limit {
             let (took, limit) = (span::text(took), span::text(limit));
             self.complain(format!("take-over after {took}: later than {limit}"));
         }
-        self.rows.push(Row::change(what, from, &heirs.join(", "), held.len(), took));
+        let heirs = self.stage.names(heirs.iter().map(|(heir, _)| *heir));
+        self.rows.push(Row::change(what, from, &heirs, leases(held.len()), took));
     }
 
     /// The first lease, its leader and the term.
-    fn leader(&self) -> Outcome<(String, usize, u64)> {
+    pub(super) fn leader(&self) -> Outcome<(String, usize, u64)> {
         let lease = self.stage.recipe.leases.first().ok_or_else(|| missing("to lead"))?;
         let (leader, term) = self
             .stage
@@ -242,9 +249,9 @@ impl Tour<'_> {
         Ok((lease.clone(), leader, term))
     }
 
-    fn terms(&self) -> Held {
+    pub(super) fn terms(&self) -> Held {
         let latest = |lease: &String| {
-            let term = self.stage.ledger.latest(lease).map_or(0, |(term, _)| term);
+            let term = self.stage.ledger.leases.latest(lease).map_or(0, |(term, _)| term);
             (lease.clone(), term)
         };
         self.stage.recipe.leases.iter().map(latest).collect()
@@ -253,4 +260,12 @@ impl Tour<'_> {
 
 fn missing(what: &str) -> Failure {
     Failure::wrong(format!("nothing is left {what}"))
+}
+
+/// How long it took until the last of them began anew.
+pub(super) fn took(book: &Book, held: &Held, heirs: &[(usize, u64)], since: Moment) -> Duration {
+    let began = |((what, _), (_, term)): (&(String, u64), &(usize, u64))| {
+        book.term(what, *term).map(|stint| Moment::from_nanos(stint.first).since(since))
+    };
+    held.iter().zip(heirs).filter_map(began).max().unwrap_or_default()
 }
