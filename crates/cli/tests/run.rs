@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::io::Write;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
@@ -242,6 +243,29 @@ fn the_command_has_a_group_of_its_own_and_the_guardian_too() {
     send(guardian, Signal::INT);
     run.signal(Signal::USR1);
     stage.log.until("user");
+}
+
+#[test]
+fn on_a_terminal_ctrl_z_stops_nothing_and_ctrl_c_ends_the_command() {
+    for isolate in ["never", "auto"] {
+        let stage = Stage::new();
+        let program = env!("CARGO_BIN_EXE_incumbent");
+        let run = format!("'{program}' run --lease job --isolate={isolate} -- sh -c \"$SCRIPT\"");
+        let mut command = std::process::Command::new("script");
+        command.args(["-qec", &run, "/dev/null"]).stdout(std::process::Stdio::null());
+        command.env("SCRIPT", LOGS.replace("TERM;", "INT;").replace(" TERM\n", " INT\n"));
+        command.env("INCUMBENT_STORE", stage.trial.url()).env("LOG", &stage.log.0);
+        command.env("INCUMBENT_CONFIG", "/dev/null").env_remove("INCUMBENT_TTL");
+        command.stdin(std::process::Stdio::piped());
+        let mut terminal = Run(command.spawn().unwrap());
+        stage.log.until("start 1");
+        let mut keys = terminal.0.stdin.take().unwrap();
+        keys.write_all(b"\x1a\x03").unwrap();
+        keys.flush().unwrap();
+        stage.log.until("term");
+        assert_eq!(terminal.code(), 9, "its own way to end");
+        drop(keys);
+    }
 }
 
 #[test]

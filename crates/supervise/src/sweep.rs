@@ -4,7 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpgid, kill_process, kill_process_group, wait,
+};
 
 /// Between two rounds of killing: at first, and where something won't die.
 const SHORTEST: Duration = Duration::from_micros(200);
@@ -42,9 +44,19 @@ pub(crate) fn sweep(mut reaped: impl FnMut(Pid, WaitStatus)) {
 
 /// Reaps all that have ended; says whether no child is left. A process with the id 1 owes this
 /// to whatever becomes its child.
+///
+/// A child that Ctrl-Z has stopped goes on: nobody whom the shell waits for has stopped with it, so
+/// a lease would be held for nothing by a terminal that answers nobody.
 pub fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
-        match wait(WaitOptions::NOHANG) {
+        match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            Ok(Some((pid, status))) if status.stopped() => {
+                if status.stopping_signal() == Some(Signal::TSTP.as_raw())
+                    && let Ok(group) = getpgid(Some(pid))
+                {
+                    let _ = kill_process_group(group, Signal::CONT);
+                }
+            }
             Ok(Some((pid, status))) => reaped(pid, status),
             Ok(None) => return false,
             Err(Errno::INTR) => {}
