@@ -18,7 +18,7 @@ const LEAST: usize = 10;
 const BATCH: usize = 100;
 
 /// No hint that comes later than this is worth waiting for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// After so many in a row that didn't come, no more hints are waited for.
 const MISSED: usize = 3;
@@ -51,9 +51,9 @@ pub(crate) struct Measured {
 /// The middle and the far end of what was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
-    /// Half were quicker.
+    /// Half took no longer.
     pub(crate) p50: Duration,
-    /// All but one in a hundred were quicker.
+    /// All but one in a hundred took no longer.
     pub(crate) p99: Duration,
     /// How many were measured.
     pub(crate) samples: usize,
@@ -73,7 +73,10 @@ pub(crate) struct Clocks {
 impl Spread {
     fn of(mut times: Vec<Duration>) -> Option<Self> {
         times.sort();
-        let at = |share: usize| times.get(times.len() * share / 100).copied();
+        let at = |share: usize| {
+            let rank = (times.len() * share).div_ceil(100);
+            times.get(rank.saturating_sub(1)).copied()
+        };
         Some(Self { p50: at(50)?, p99: at(99)?, samples: times.len() })
     }
 
@@ -285,7 +288,9 @@ mod tests {
     fn few_samples_have_their_slowest_as_p99() {
         let times = (1..=10).map(Duration::from_millis).collect();
         let spread = Spread::of(times).unwrap();
-        assert_eq!((spread.p50, spread.p99), (Duration::from_millis(6), Duration::from_millis(10)));
+        assert_eq!((spread.p50, spread.p99), (Duration::from_millis(5), Duration::from_millis(10)));
+        let times = (1..=100).map(Duration::from_millis).collect();
+        assert_eq!(Spread::of(times).unwrap().p99, Duration::from_millis(99));
         assert_eq!(Spread::of(Vec::new()), None);
     }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ran, program};
+use common::{Ran, calmly, program};
 use serde_json::Value;
 
 /// A store, the variable that names its server, and what its schema must say.
@@ -67,5 +67,27 @@ fn check_tells_what_a_store_offers_and_can_lose() {
         assert!(measured["batch"]["ms"].is_f64(), "{report:#}");
         let pushes = report["offers"]["push"] == Value::Bool(true);
         assert_eq!(pushes, measured["push"].is_object(), "{report:#}");
+    }
+}
+
+#[test]
+fn doctor_finds_its_way_on_every_store() {
+    for (kind, url, _) in served() {
+        // A ttl with which no pause of a busy machine is too long.
+        let command = || {
+            let mut command = program(&["doctor", "--quick", "--json", "--ttl", "300s"]);
+            command.env("INCUMBENT_STORE", &url);
+            command
+        };
+        let ran = calmly(command, |ran| ran.json()["ttl"]["fits"] == true);
+        let report = ran.json();
+        // How a server is set up may deserve a warning; a failure is one of ours.
+        assert!([0, 78].contains(&ran.code), "{kind}: {report:#}");
+        let checks = report["checks"].as_array().unwrap();
+        for name in ["store", "rights", "latency", "push", "durability", "ttl"] {
+            assert!(checks.iter().any(|it| it["check"] == name), "{kind} lacks {name}: {report:#}");
+        }
+        let warned: Vec<&Value> = checks.iter().filter(|it| it["mark"] != "ok").collect();
+        assert!(warned.iter().all(|it| it["check"] == "durability"), "{kind}: {warned:#?}");
     }
 }

@@ -319,7 +319,7 @@ fn push(store: &OpenStore, push: Option<Spread>) -> Finding {
         ),
         None if store.capabilities().push => Finding::warn(
             "push",
-            "the store should tell of changes, and nothing was told for two seconds, three \
+            "the store should tell of changes, and nothing was told for five seconds, three \
              times: hand-overs are found by polling, within a second. Look for what stands in \
              between, such as a pooler or a firewall",
         ),
