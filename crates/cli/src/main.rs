@@ -5,6 +5,7 @@ mod change;
 mod command;
 mod demo;
 mod exit;
+mod help;
 mod interrupt;
 mod json;
 mod out;
@@ -24,7 +25,7 @@ mod whom;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::arguments::{Arguments, Command};
 use crate::command::wish::Asked;
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
     if let Some(code) = incumbent_supervise::role() {
         return code;
     }
-    let arguments = match Arguments::try_parse() {
+    let matches = help::readable(Arguments::command()).try_get_matches();
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => {
             let _ = error.print();
