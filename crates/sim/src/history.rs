@@ -1,5 +1,8 @@
 //! What happened in a run, for people to read.
 
+use incumbent_core::Request;
+use incumbent_core::store::{Read, Write};
+
 use crate::scenario::MILLI;
 use crate::store::Applied;
 
@@ -38,4 +41,28 @@ impl History {
         let lines = self.lines.as_deref().unwrap_or_default();
         lines.get(lines.len().saturating_sub(count)..).unwrap_or_default()
     }
+}
+
+/// A request in one line.
+pub(crate) fn describe(request: &Request) -> String {
+    let writes: Vec<String> = request
+        .exchange
+        .writes
+        .iter()
+        .map(|write| match write {
+            Write::Put(put) => format!("{}={}", put.key, String::from_utf8_lossy(&put.value)),
+            Write::Delete(key) => format!("delete {key}"),
+        })
+        .collect();
+    let reads: Vec<String> = request
+        .exchange
+        .reads
+        .iter()
+        .map(|read| match read {
+            Read::Key { key, .. } => key.to_string(),
+            Read::Prefix(key) => format!("{key}*"),
+        })
+        .collect();
+    let (writes, reads) = (writes.join(" "), reads.join(" "));
+    format!("#{} {:?} {writes} (reads: {reads})", request.id.0, request.lane)
 }

@@ -20,6 +20,7 @@ mod stage;
 pub mod statistics;
 mod store;
 mod strike;
+mod work;
 mod world;
 
 pub use invariants::Violation;

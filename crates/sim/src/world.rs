@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::random::Random;
-use incumbent_core::store::{ErrorKind, Exchange, Read, Write};
-use incumbent_core::{DutyId, Event, LeaseName, MemberId, Moment, Request, RequestId};
+use incumbent_core::store::{ErrorKind, Exchange, Write};
+use incumbent_core::{DutyId, LeaseName, Moment, Request, RequestId};
 
 use crate::duties::FAMILY;
 use crate::happening::{Due, Happening};
-use crate::history::History;
+use crate::history::{History, describe};
 use crate::invariants::{Checks, Violation};
 use crate::network::{self, Back, Fate, Weather};
 use crate::plant::Plant;
-use crate::process::{Process, Work};
+use crate::process::Process;
 use crate::scenario::{MILLI, Scenario, Target, draw_span};
 use crate::statistics::Statistics;
 use crate::store::ModelStore;
@@ -41,7 +41,7 @@ pub struct World {
     pub(crate) history: History,
     pub(crate) operator_stamps: u64,
     plant: Plant,
-    checks: Checks,
+    pub(crate) checks: Checks,
     queue: BinaryHeap<Reverse<Due>>,
     order: u64,
     happenings: u64,
@@ -402,76 +402,6 @@ impl World {
         Ok(())
     }
 
-    fn experience(&mut self, node: usize, event: Event) -> Result<(), Violation> {
-        let instant = self.now;
-        let name = self.processes.get(node).map_or("?", |p| &p.plan.name).to_owned();
-        self.history.note(instant, || format!("{name}: {event:?}"));
-        let trusts = match &event {
-            Event::Elected { lease, .. } => {
-                self.processes.get(node).and_then(|p| p.trusts(lease, instant)).is_some()
-            }
-            _ => true,
-        };
-        self.checks.experienced(instant, node, &event, trusts)?;
-        self.duty_event(node, &event);
-        match event {
-            Event::Elected { lease, term, member } if lease != LeaseName::leader() => {
-                self.begin_work(node, lease, term, member);
-            }
-            Event::Lost { lease, term, abrupt: false, .. } if lease != LeaseName::leader() => {
-                let ttl = self.scenario.longest_ttl();
-                let after = match self.random.below(3) {
-                    0 => 0,
-                    1 => self.random.below(ttl / 10),
-                    _ => self.random.below(ttl),
-                };
-                let life = self.processes.get(node).map_or(0, |process| process.life);
-                self.schedule(instant + after, Happening::Stopped { node, life, lease, term });
-            }
-            Event::Lost { lease, term, .. } | Event::Abort { lease, term }
-                if lease != LeaseName::leader() =>
-            {
-                // Even what is aborted takes a moment to end.
-                let after = self.random.below(self.scenario.longest_ttl() / 20);
-                let life = self.processes.get(node).map_or(0, |process| process.life);
-                self.schedule(instant + after, Happening::Stopped { node, life, lease, term });
-            }
-            Event::Left => self.left(node),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn begin_work(&mut self, node: usize, lease: LeaseName, term: u64, member: MemberId) {
-        if let Some(process) = self.processes.get_mut(node) {
-            process.work.insert(lease, Work { term, member });
-        }
-    }
-
-    pub(crate) fn end_work(
-        &mut self,
-        node: usize,
-        lease: &LeaseName,
-        term: u64,
-    ) -> Result<(), Violation> {
-        let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
-        if process.work.get(lease).is_some_and(|work| work.term == term) {
-            process.work.remove(lease);
-            process.active.remove(lease);
-        }
-        self.step(node, |core, now| core.stopped(now, lease, term))
-    }
-
-    fn left(&mut self, node: usize) {
-        let instant = self.now;
-        let Some(process) = self.processes.get_mut(node) else { return };
-        process.core = None;
-        process.wake = u64::MAX;
-        if let Some(after) = process.back_after.take() {
-            self.schedule(instant + after, Happening::Start { node });
-        }
-    }
-
     /// Whether pauses stop the clock, which is a planted mistake.
     pub(crate) fn clock_stops(&self) -> bool {
         self.plant == Plant::ClockStops
@@ -486,27 +416,4 @@ impl World {
         self.calm = true;
         self.checks.calm(self.now);
     }
-}
-
-fn describe(request: &Request) -> String {
-    let writes: Vec<String> = request
-        .exchange
-        .writes
-        .iter()
-        .map(|write| match write {
-            Write::Put(put) => format!("{}={}", put.key, String::from_utf8_lossy(&put.value)),
-            Write::Delete(key) => format!("delete {key}"),
-        })
-        .collect();
-    let reads: Vec<String> = request
-        .exchange
-        .reads
-        .iter()
-        .map(|read| match read {
-            Read::Key { key, .. } => key.to_string(),
-            Read::Prefix(key) => format!("{key}*"),
-        })
-        .collect();
-    let (writes, reads) = (writes.join(" "), reads.join(" "));
-    format!("#{} {:?} {writes} (reads: {reads})", request.id.0, request.lane)
 }
