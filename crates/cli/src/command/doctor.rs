@@ -325,7 +325,8 @@ fn push(store: &OpenStore, push: Option<Spread>) -> Finding {
         ),
         None => Finding::ok(
             "push",
-            "this store tells nobody of changes: hand-overs are found by polling, within a second",
+            "this store tells nobody of changes: hand-overs are found by polling, within a second, \
+             and what operators ask for with the next beat",
         ),
     }
 }
