@@ -42,7 +42,7 @@ Examples:
   incumbent demo
   incumbent demo --tour
   incumbent demo --nodes 5 --ttl 5s --lease scheduler
-  incumbent --store sqlite:demo.db --cluster trial demo    # and `status` in another terminal";
+  incumbent --store sqlite:demo.db --cluster trial demo  # and `top` beside it";
 
 /// How the demo shall be.
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exit;
+mod help;
 mod interrupt;
 mod json;
 mod measure;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     if let Some(code) = incumbent_supervise::role() {
         return code;
     }
-    let parsed = Arguments::command().try_get_matches().and_then(|matches| {
+    let parsed = help::readable(Arguments::command()).try_get_matches().and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
         Ok((arguments, matches))
     });

@@ -15,6 +15,11 @@ pub(crate) fn date(at_ms: u64) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
+/// `11-15 21:24:44`, in UTC.
+pub(crate) fn short(at_ms: u64) -> String {
+    date(at_ms).replace('T', " ").chars().skip(5).take(14).collect()
+}
+
 /// `21:24:44`, in UTC.
 pub(crate) fn time(at_ms: u64) -> String {
     date(at_ms).chars().skip(11).take(8).collect()
@@ -39,5 +44,6 @@ mod tests {
         assert_eq!(date(0), "1970-01-01T00:00:00Z");
         assert_eq!(date(u64::MAX), "9999-12-31T23:59:59Z");
         assert_eq!(time(45_296_000), "12:34:56");
+        assert_eq!(short(45_296_000), "01-01 12:34:56");
     }
 }

@@ -127,7 +127,7 @@ impl Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Homeless => f.write_str("it ran nowhere, or on a node that is gone"),
+            Self::Homeless => f.write_str("no live node had it"),
             Self::Ruled(rule) => write!(f, "its node {rule}"),
             Self::Drained => f.write_str("its node is being emptied"),
             Self::Failed => f.write_str("it failed on its node"),

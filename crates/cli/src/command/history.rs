@@ -104,10 +104,10 @@ async fn moved(cluster: &Cluster, wanted: &str) -> Outcome<Vec<Moved>> {
 
 fn print_moves(moves: &[Moved]) {
     say!("{HEAD}duties{HEAD:#} {DIM}the last moves{DIM:#}");
-    let mut table = Table::new(["WHEN", "DUTY", "FROM", "TO", "WHY"]);
+    let mut table = Table::new(["WHEN (UTC)", "DUTY", "FROM", "TO", "WHY"]);
     for moved in moves {
         table.row([
-            when::date(moved.at_ms).into(),
+            when::short(moved.at_ms).into(),
             moved.duty.as_str().into(),
             moved.from.as_deref().unwrap_or("-").into(),
             match &moved.to {

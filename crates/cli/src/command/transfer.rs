@@ -22,7 +22,7 @@ named, but not for long. Exits with 1 if somebody else got it.
 
 Examples:
   incumbent transfer scheduler --to billing-2
-  incumbent transfer scheduler --to 3f9a12c4     # a member's id, where two nodes share a name";
+  incumbent transfer scheduler --to 3f9a12c4     # a member, by its id";
 
 /// Which lease, and to whom.
 #[derive(Args, Debug)]

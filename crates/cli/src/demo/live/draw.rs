@@ -121,7 +121,8 @@ fn leading(stage: &Stage, lease: &str) -> [Text; 3] {
         },
         Some(why) => format!("{name}: {why}"),
     };
-    [Text::toned(who), Text::from(term.to_string()), Text::from(text)]
+    let tone = if paused { Tone::Odd } else { who.1 };
+    [Text::toned(who), Text::from(term.to_string()), Text::toned((text, tone))]
 }
 
 /// How long others still wait for a member whose trust would have ended at this time.
@@ -134,7 +135,7 @@ fn ttl_left(until: u64, ttl: Duration) -> Option<Duration> {
 fn countdown(left: Duration, whole: Duration) -> String {
     let share = left.as_secs_f64() / whole.as_secs_f64();
     let full = ((share * BAR as f64).round() as usize).min(BAR);
-    format!("{}{} {:.1} s", "█".repeat(full), "░".repeat(BAR - full), left.as_secs_f64())
+    format!("{}{} {:.1} s", "━".repeat(full), "┄".repeat(BAR - full), left.as_secs_f64())
 }
 
 fn node_table(frame: &mut Frame<'_>, area: Rect, live: &Live<'_>) {
