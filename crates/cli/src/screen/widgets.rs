@@ -1,9 +1,9 @@
 //! What live views are made of.
 
-use ratatui::layout::Constraint;
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Cell, Row, Table};
+use ratatui::widgets::{Block, Borders, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use crate::out::plain;
@@ -11,7 +11,7 @@ use crate::table;
 use crate::tone::Tone;
 
 /// Between two columns.
-const GAP: u16 = 2;
+const GAP: usize = 2;
 
 /// A cell of a table: text in a style.
 #[derive(Clone, Debug)]
@@ -56,24 +56,40 @@ pub(crate) fn panel<'a>(title: &str, note: &str, in_focus: bool) -> Block<'a> {
 
 /// A table whose columns are as wide as they need to be, and fit. Rows are of a style beside that
 /// of their cells.
+///
+/// It is no table of ratatui's, and views don't use its layouts: both ask a solver of linear
+/// constraints, which now and then never came back on a terminal that was made narrower.
 pub(crate) fn columns<'a, const N: usize>(
     heads: [&str; N],
     rows: &[([Text; N], Style)],
     width: u16,
-) -> Table<'a> {
+) -> Paragraph<'a> {
     let texts: Vec<[&str; N]> =
         rows.iter().map(|(cells, _)| cells.each_ref().map(|cell| cell.text.as_str())).collect();
     let widths = table::widths(heads, &texts, Some(usize::from(width)));
-    let body = rows.iter().map(|(cells, style)| {
-        let cells = cells.iter().zip(widths).map(|(cell, width)| {
-            Cell::from(Span::styled(table::cut(&cell.text, width), cell.style))
+    let line = |cells: &[Text; N], style: Style| {
+        let spans = cells.iter().zip(widths).flat_map(|(cell, width)| {
+            let text = table::cut(&cell.text, width);
+            let gap = " ".repeat(width.saturating_sub(text.width()) + GAP);
+            [Span::styled(text, cell.style), Span::raw(gap)]
         });
-        Row::new(cells).style(*style)
-    });
-    let body: Vec<Row<'_>> = body.collect();
-    let lengths = widths.map(|width| Constraint::Length(u16::try_from(width).unwrap_or(u16::MAX)));
-    let heads: [String; N] = heads.map(ToOwned::to_owned);
-    Table::new(body, lengths).header(Row::new(heads).style(dim())).column_spacing(GAP)
+        Line::from_iter(spans).style(style)
+    };
+    let mut lines = vec![line(&heads.map(Text::from), dim())];
+    lines.extend(rows.iter().map(|(cells, style)| line(cells, *style)));
+    Paragraph::new(lines)
+}
+
+/// Areas of these heights, one below the other, as far as there is room.
+pub(crate) fn stacked<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] {
+    let mut below = area;
+    heights.map(|height| {
+        let height = height.min(below.height);
+        let one = Rect { height, ..below };
+        below.y += height;
+        below.height -= height;
+        one
+    })
 }
 
 /// What keys do, as many as fit.

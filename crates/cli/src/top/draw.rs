@@ -1,7 +1,7 @@
 //! The picture, which depends on the model alone.
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Padding, Paragraph};
@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Padding, Paragraph};
 use super::model::{Model, Pane};
 use super::panes::Row;
 use crate::out::plain;
-use crate::screen::widgets::{self, columns, dim, happened, panel, style};
+use crate::screen::widgets::{self, columns, dim, happened, panel, stacked, style};
 use crate::tone::Tone;
 use crate::when;
 
@@ -19,11 +19,9 @@ const KEYS: [(&str, &str); 5] =
 
 /// Draws everything.
 pub(super) fn frame(frame: &mut Frame<'_>, model: &Model) {
-    let lines = model.room.map(|room| Constraint::Length(room.lines));
-    let [head, body, foot] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
-            .areas(frame.area());
-    let [members, leases, duties, changes] = Layout::vertical(lines).areas(body);
+    let body = frame.area().height.saturating_sub(2);
+    let [head, body, foot] = stacked(frame.area(), [1, body, 1]);
+    let [members, leases, duties, changes] = stacked(body, model.room.map(|room| room.lines));
     header(frame, head, model);
     let panes = &model.panes;
 

@@ -19,7 +19,6 @@ pub struct Terminal {
     line: File,
     shown: Arc<Mutex<Vec<u8>>>,
     child: Child,
-    ended: bool,
 }
 
 impl Terminal {
@@ -44,7 +43,7 @@ impl Terminal {
                 seen.lock().expect("nobody panicked").extend_from_slice(text);
             }
         });
-        Self { keyboard, line, shown, child, ended: false }
+        Self { keyboard, line, shown, child }
     }
 
     /// Whether lines are edited and shown as they are typed, as a shell expects it.
@@ -55,7 +54,7 @@ impl Terminal {
 
     /// All that was ever written to it.
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().expect("nobody panicked")).into_owned()
+        text(&self.shown)
     }
 
     /// Waits until all of these words were written.
@@ -65,7 +64,9 @@ impl Terminal {
     }
 
     /// Waits until what was written is as wanted. What is drawn is what differs from before, so
-    /// that a word may come in pieces: now and then all is drawn anew.
+    /// that a word may come in pieces. Another size makes a program draw all anew, which it does
+    /// with the next picture: no signal tells it, for one that comes together with a key makes
+    /// crossterm forget the key until the next.
     #[track_caller]
     pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) {
         let mut asked = 0;
@@ -73,18 +74,13 @@ impl Terminal {
             || format!("{what} in {:?}", self.text()),
             || {
                 asked += 1;
-                if asked % 10 == 0 && !self.ended {
-                    self.resize(if asked % 20 == 0 { 80 } else { 90 });
+                if asked % 10 == 0 {
+                    let columns = if asked % 20 == 0 { 80 } else { 90 };
+                    tcsetwinsize(&self.line, size(columns)).expect("it has a size");
                 }
                 wanted(&self.text())
             },
         );
-    }
-
-    /// Another size makes a program draw all anew.
-    fn resize(&self, columns: u16) {
-        tcsetwinsize(&self.line, size(columns)).expect("it has a size");
-        self.signal(Signal::WINCH);
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -99,14 +95,14 @@ impl Terminal {
     #[track_caller]
     pub fn ended(&mut self) -> ExitStatus {
         let mut status = None;
+        let shown = Arc::clone(&self.shown);
         wait(
-            || "its end".to_owned(),
+            || format!("its end after {:?}", text(&shown)),
             || {
                 status = self.child.try_wait().expect("a child");
                 status.is_some()
             },
         );
-        self.ended = true;
         self.until_shown(&["\u{1b}[?1049l"]);
         assert!(self.is_as_a_shell_expects(), "the terminal is not as it was");
         status.expect("it has ended")
@@ -118,6 +114,10 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn text(shown: &Mutex<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&shown.lock().expect("nobody panicked")).into_owned()
 }
 
 fn size(columns: u16) -> Winsize {

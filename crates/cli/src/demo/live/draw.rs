@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent::{Moment, clock};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -14,7 +14,7 @@ use crate::demo::DUTIES;
 use crate::demo::news::News;
 use crate::demo::process::{Condition, Process};
 use crate::demo::stage::{Stage, duties, short};
-use crate::screen::widgets::{self, Text, columns, dim, happened, panel, style};
+use crate::screen::widgets::{self, Text, columns, dim, happened, panel, stacked, style};
 use crate::span;
 use crate::tone::Tone;
 
@@ -43,14 +43,9 @@ pub(super) fn frame(frame: &mut Frame<'_>, live: &Live<'_>) {
     let nodes = count(live.stage.processes.len()).saturating_add(2);
     // On a small screen the nodes give way before the leases, and the timeline keeps a few lines.
     let rest = frame.area().height.saturating_sub(leases + 3 + 5);
-    let [head, upper, middle, lower, foot] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(leases),
-        Constraint::Length(nodes.min(rest.max(5))),
-        Constraint::Min(3),
-        Constraint::Length(2),
-    ])
-    .areas(frame.area());
+    let nodes = nodes.min(rest.max(5));
+    let news = frame.area().height.saturating_sub(leases + nodes + 3);
+    let [head, upper, middle, lower, foot] = stacked(frame.area(), [1, leases, nodes, news, 2]);
     header(frame, head, live.stage);
     lease_table(frame, upper, live);
     node_table(frame, middle, live);
