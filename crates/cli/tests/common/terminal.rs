@@ -53,7 +53,7 @@ impl Terminal {
     }
 
     /// All that was ever written to it.
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         text(&self.shown)
     }
 
