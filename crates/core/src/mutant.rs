@@ -53,11 +53,12 @@ pub enum Mutant {
     MissingListMeansNone,
     RewritesSteadyRosters,
     RecoveryWaits,
+    NoEmptyRosters,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::TrustFromReply,
         Self::NoMargin,
         Self::ExpiryWithoutSwap,
@@ -103,6 +104,7 @@ impl Mutant {
         Self::MissingListMeansNone,
         Self::RewritesSteadyRosters,
         Self::RecoveryWaits,
+        Self::NoEmptyRosters,
     ];
 
     /// What the mistake is, in a sentence.
@@ -177,6 +179,7 @@ impl Mutant {
             Self::RecoveryWaits => {
                 "duties without a live owner wait for the quiet window like a rebalancing"
             }
+            Self::NoEmptyRosters => "who is to run nothing gets no roster",
             Self::RewritesSteadyView => {
                 "the leader publishes the view at every review, changed or not"
             }

@@ -1,8 +1,8 @@
 //! Runs that are played by a script, where chance would hardly ever go: a reply at the very end
 //! of trust, a write that lands after everything it knew is gone.
 
-use incumbent_core::records::{MemberRecord, MemberState};
-use incumbent_core::store::Lane;
+use incumbent_core::records::{DutySpec, MemberRecord, MemberState};
+use incumbent_core::store::{Lane, Write};
 use incumbent_core::{Event, LeaseName, Request};
 
 use crate::invariants::Violation;
@@ -21,7 +21,7 @@ pub struct Boundary {
 
 impl Boundary {
     /// Every scripted run.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self {
             name: "take-at-the-end",
             story: "a take succeeds, and its reply comes a moment after trust has ended",
@@ -46,6 +46,11 @@ impl Boundary {
             name: "take-nobody-wants",
             story: "a take in doubt lands after its node gave up wanting the lease",
             play: take_nobody_wants,
+        },
+        Self {
+            name: "roster-from-the-past",
+            story: "the first roster of a member, in doubt, lands when it is to run nothing any more",
+            play: roster_from_the_past,
         },
     ];
 
@@ -234,6 +239,38 @@ fn take_nobody_wants(plant: Plant) -> Result<(), Violation> {
     }
 }
 
+fn roster_from_the_past(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let duties = [DutySpec { version: Some("2".to_owned()), ..DutySpec::named("d1") }];
+    let leader = stage.enter("a", true);
+    stage.serve(leader, &[], &duties);
+    stage.play(7_000, |_, _| Pass::Through);
+    // The only one that can run the duty joins, and can't run it any more when its roster lands.
+    let member = stage.enter("b", false);
+    stage.serve(member, &["2"], &duties);
+    let doubt = |_, request: &Request| {
+        let rosters = request.exchange.writes.iter().filter_map(|write| match write {
+            Write::Put(put) if put.key.as_str().starts_with("roster/") => Some(&put.value),
+            Write::Put(_) | Write::Delete(_) => None,
+        });
+        let named = |roster: &Vec<u8>| String::from_utf8_lossy(roster).contains("work/d1");
+        if rosters.into_iter().any(named) { Pass::Doubt } else { Pass::Through }
+    };
+    stage.play(stage.now + TTL, doubt);
+    let Some((_, roster)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the roster was not sent".to_owned());
+    };
+    stage.serve(member, &[], &duties);
+    stage.play(stage.now + 2 * TTL, doubt);
+    let before = stage.changes.len();
+    stage.apply(&roster.exchange);
+    if stage.changes.len() > before {
+        let story = "a member got a roster with what it can't run, and nobody knows".to_owned();
+        return violated(&stage, "rosters", story);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,5 +296,6 @@ mod tests {
         catches("birth-from-the-past", Plant::Core(Mutant::CreateRetriedAndBeatsOn));
         catches("take-nobody-wants", Plant::Core(Mutant::DoubtfulTakeForgotten));
         catches("late-read", Plant::Core(Mutant::WatchFromSend));
+        catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
     }
 }

@@ -115,6 +115,7 @@ fn named_for(mutant: Mutant) -> &'static str {
         Mutant::RewritesSteadyView | Mutant::RewritesSteadyRosters => "steady",
         Mutant::DutyWithoutLease => "one-leader",
         Mutant::RosterOutlivesMember
+        | Mutant::NoEmptyRosters
         | Mutant::CapabilityIgnored
         | Mutant::PausedIsPlaced
         | Mutant::MissingListMeansNone => "rosters",

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
-use incumbent_core::records::Profile;
+use incumbent_core::records::{DutySpec, FamilyProfile, Profile};
 use incumbent_core::store::{ErrorKind, Exchange, Reply, Write};
 use incumbent_core::{
     Candidacy, Config, Event, LeaseName, Moment, Node, Request, RequestId, Timing,
 };
 
+use crate::duties::FAMILY;
 use crate::plant::Plant;
 use crate::store::{Applied, ModelStore};
 
@@ -94,6 +95,16 @@ impl Stage {
         let now = self.moment();
         if let Some(Some(node)) = self.nodes.get_mut(node) {
             node.campaign(now, lease.clone(), Candidacy::default());
+        }
+    }
+
+    /// The node serves these duties, as far as it knows their versions.
+    pub(crate) fn serve(&mut self, node: usize, versions: &[&str], duties: &[DutySpec]) {
+        let now = self.moment();
+        let versions = versions.iter().map(|version| (*version).to_owned()).collect();
+        let profile = FamilyProfile { versions, ..FamilyProfile::default() };
+        if let Some(Some(node)) = self.nodes.get_mut(node) {
+            node.serve(now, FAMILY, profile, duties);
         }
     }
 

@@ -319,7 +319,11 @@ impl Placing {
                 let unknown = |duty: &&DutyId| !self.duties.contains_key(*duty);
                 duties.extend(before.duties.iter().filter(unknown).cloned());
             }
-            if stored.is_none() && duties.is_empty() {
+            let serves = survey.members.get(id).is_some_and(|member| !member.families.is_empty())
+                && !round.planted.is(Mutant::NoEmptyRosters);
+            if stored.is_none() && duties.is_empty() && !serves {
+                // Who serves gets an empty one: then no roster of an earlier attempt, or of an
+                // earlier leader, can still come to be there.
                 continue;
             }
             let same = before.is_some_and(|before| before.duties == duties);
