@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use rustix::process::{Pid, getpgrp, getppid, set_parent_process_death_signal};
 
 /// Starts the command in a process group of its own, as a child of this process.
@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     }
     if ground == "foreground" {
         take_terminal();
+        ignore_suspension();
     }
     // The guardian shuts signals out, and what it starts would do so too.
     let _ = SigSet::all().thread_unblock();
@@ -92,6 +93,14 @@ pub(crate) fn take_terminal() {
         let _ = rustix::termios::tcsetpgrp(io::stdin(), getpgrp());
         let _ = stop.thread_unblock();
     }
+}
+
+/// Ctrl-Z is not for the command: nobody whom the shell waits for would stop with it. To block the
+/// signal would not do, for a shell opens itself to all signals where it starts something.
+#[allow(unsafe_code, reason = "what may be done in a handler is not checked; there is none")]
+fn ignore_suspension() {
+    // SAFETY: no handler is installed, so no code can run at a moment when it must not.
+    let _ = unsafe { signal(Signal::SIGTSTP, SigHandler::SigIgn) };
 }
 
 /// Whether the terminal at the standard input talks to this process group.

@@ -45,8 +45,9 @@ pub(crate) fn sweep(mut reaped: impl FnMut(Pid, WaitStatus)) {
 /// Reaps all that have ended; says whether no child is left. A process with the id 1 owes this
 /// to whatever becomes its child.
 ///
-/// A child that Ctrl-Z has stopped goes on: nobody whom the shell waits for has stopped with it, so
-/// a lease would be held for nothing by a terminal that answers nobody.
+/// A child that Ctrl-Z has stopped goes on, should it not ignore the signal as it was told: nobody whom
+/// the shell waits for has stopped with it, so a lease would be held for nothing by a terminal that
+/// answers nobody.
 pub fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {

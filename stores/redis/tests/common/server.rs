@@ -171,7 +171,7 @@ impl Drop for Server {
 /// Runs a command on a connection of its own.
 pub fn operator(url: &str, words: &[&str]) -> redis::RedisResult<Value> {
     let client = redis::Client::open(url)?;
-    let mut connection = client.get_connection_with_timeout(Duration::from_secs(5))?;
+    let mut connection = client.get_connection_with_timeout(Duration::from_secs(60))?;
     let (first, rest) = words.split_first().expect("a command");
     let command = redis::cmd(first).arg(rest).get_packed_command();
     redis::ConnectionLike::req_packed_command(&mut connection, &command)
