@@ -244,7 +244,10 @@ impl Placing {
 
     fn may_rebalance(&self, round: &Round<'_>) -> bool {
         let quiet = round.placement.quiet.unwrap_or(round.timing.ttl);
-        round.now >= self.changed + quiet && round.now >= self.rebalanced + round.timing.beat
+        // With a list missing, a node seems to carry less than it does.
+        !self.lists_missing
+            && round.now >= self.changed + quiet
+            && round.now >= self.rebalanced + round.timing.beat
     }
 
     fn survey(&self, round: &Round<'_>, members: BTreeMap<MemberId, Profile>) -> Survey {

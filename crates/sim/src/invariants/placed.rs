@@ -36,11 +36,12 @@ impl Placed {
             duties: names.filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok()).collect(),
             placed: at(DutyTimes::PLACED),
             loss: at(DutyTimes::FOLLOWER_LOST),
-            // Expiry by the slowest clock, a start, and a few round trips; rosters are read at
-            // the next beat where hints are lost, and leases a second after that.
+            // Expiry by the slowest clock, a start, and a few round trips; where hints are lost, the
+            // leader sees the last beat of the dead up to a beat late, rosters are read at the next
+            // beat, and leases a second after that.
             bound: ttl * 106 / 100
                 + ttl / 20
-                + ttl * 4 / 10
+                + ttl * 7 / 10
                 + 2000 * MILLI
                 + 12 * 2 * (scenario.latency + MILLI),
             idle: BTreeMap::new(),
