@@ -6,4 +6,5 @@
 //! | `guard` | a campaign, and a leadership that is held and handed over |
 //! | `blocking` | the same without async |
 //! | `duties` | work that is spread over all nodes |
+//! | `periodic` | a job that runs once per tick of a schedule |
 //! | `observe` | who leads and who is there, as it changes |

@@ -1,10 +1,11 @@
 //! Processes that this tool starts, each in a process group of its own, so that all of them can
 //! be ended: at the end, when a step takes too long, and on Ctrl-C.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,9 +14,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock;
 
-/// What must not outlive this tool: process groups, and directories to remove.
+/// The process groups that must not outlive this tool.
 static STARTED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-static DIRECTORIES: Mutex<Vec<std::path::PathBuf>> = Mutex::new(Vec::new());
 
 /// Ends all that was started when this tool is told to end.
 pub(crate) fn end_all_on_signal() -> Result<()> {
@@ -24,17 +24,9 @@ pub(crate) fn end_all_on_signal() -> Result<()> {
             // QUIT first would be kinder, but nothing in here has anything to save.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        for directory in locked(&DIRECTORIES).drain(..) {
-            let _ = std::fs::remove_dir_all(directory);
-        }
         std::process::exit(130);
     })
     .context("no handler for Ctrl-C can be set")
-}
-
-/// A directory to remove on Ctrl-C too.
-pub(crate) fn note_directory(path: &std::path::Path) {
-    locked(&DIRECTORIES).push(path.to_owned());
 }
 
 /// A process in a group of its own, ended when this is dropped.
@@ -94,6 +86,9 @@ impl Drop for Group {
     }
 }
 
+/// How long the output of a command that has ended may go on.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
 /// How a command ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -109,15 +104,81 @@ pub(crate) fn run(
     patience: Duration,
     mut line: impl FnMut(&str),
 ) -> Result<Ran> {
-    let mut group = Group::spawn(command.stdout(Stdio::piped()))?;
-    let output = group.child.stdout.take();
+    let (reader, writer) = std::io::pipe()?;
+    read(command.stdout(writer), reader, patience, |text| {
+        println!("{text}");
+        line(text);
+    })
+}
+
+/// How a command ended, and what it printed.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) success: bool,
+    /// What to say about it if it wasn't a success.
+    pub(crate) story: String,
+    pub(crate) output: String,
+}
+
+/// What becomes of the standard error of a command whose output is collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Errors {
+    /// It is shown at once.
+    Shown,
+    /// It is collected with the rest.
+    Collected,
+}
+
+/// Runs a command to its end, or to the end of patience, and collects what it prints.
+pub(crate) fn collect(
+    command: &mut Command,
+    patience: Duration,
+    errors: Errors,
+) -> Result<Collected> {
+    let (reader, writer) = std::io::pipe()?;
+    if errors == Errors::Collected {
+        command.stderr(writer.try_clone()?);
+    }
+    let mut output = String::new();
+    let ran = read(command.stdout(writer), reader, patience, |text| {
+        output.push_str(text);
+        output.push('\n');
+    })?;
+    Ok(Collected { success: ran.success, story: ran.story, output })
+}
+
+/// Runs a command that writes to a pipe, and reads that.
+fn read(
+    command: &mut Command,
+    reader: PipeReader,
+    patience: Duration,
+    mut line: impl FnMut(&str),
+) -> Result<Ran> {
+    let mut group = Group::spawn(command)?;
+    // Otherwise this end of the pipe would stay open, and reading would never end.
+    command.stdout(Stdio::null()).stderr(Stdio::inherit());
     let watchdog = Watchdog::start(group.id, patience);
-    if let Some(output) = output {
-        for read in BufReader::new(output).split(b'\n') {
-            let text = read.context("its output can't be read")?;
-            let text = String::from_utf8_lossy(&text);
-            println!("{text}");
-            line(&text);
+    let (lines, read) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // An error ends the output as its end does.
+        for text in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+            if lines.send(text).is_err() {
+                break;
+            }
+        }
+    });
+    let mut silence = None;
+    loop {
+        match read.recv_timeout(Duration::from_millis(100)) {
+            Ok(text) => line(&String::from_utf8_lossy(&text)),
+            Err(RecvTimeoutError::Disconnected) => break,
+            // Something that it left behind may keep the pipe open for ever.
+            Err(RecvTimeoutError::Timeout) if group.ended()?.is_some() => {
+                if silence.get_or_insert_with(clock::now).elapsed() > LAST_WORDS {
+                    break;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
     let status = group.wait()?;
@@ -142,7 +203,7 @@ impl Watchdog {
         let bark = Arc::clone(&barked);
         std::thread::spawn(move || {
             let gone = released.recv_timeout(patience);
-            if gone == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+            if gone == Err(RecvTimeoutError::Timeout)
                 && let Some(group) = group
             {
                 bark.store(true, Ordering::SeqCst);

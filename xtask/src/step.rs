@@ -42,7 +42,7 @@ pub(crate) struct Context {
     /// Variables for the tests: where the servers are.
     pub(crate) variables: Vec<(String, String)>,
     /// Kept alive until the end.
-    pub(crate) servers: Vec<crate::servers::Running>,
+    pub(crate) servers: Vec<incumbent_proving::Server>,
 }
 
 impl Context {
@@ -55,6 +55,12 @@ impl Context {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.current_dir(&self.root).args(arguments);
+        self.prepare(&mut command);
+        command
+    }
+
+    /// Sets all variables of a command.
+    pub(crate) fn prepare(&self, command: &mut Command) {
         // What `cargo xtask` says about this very tool would make cargo build some crates anew.
         for (name, _) in std::env::vars_os() {
             let about_us = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_"];
@@ -66,6 +72,5 @@ impl Context {
         if self.full {
             command.env("INCUMBENT_TEST_FULL", "1");
         }
-        command
     }
 }

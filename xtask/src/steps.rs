@@ -1,7 +1,9 @@
 //! All checks, in the order in which they run.
 
 mod cargo;
+mod harness;
 mod proofs;
+mod suite;
 
 use anyhow::{Result, bail};
 
@@ -29,7 +31,7 @@ pub(crate) const ALL: &[Step] = &[
         about: "private servers for the tests can be had and start",
         run: servers::start_all,
     },
-    Step { name: "tests", about: "unit and integration tests of all crates", run: cargo::tests },
+    Step { name: "tests", about: "unit and integration tests of all crates", run: suite::run },
     Step { name: "doctests", about: "examples in the documentation run", run: cargo::doctests },
     Step { name: "docs", about: "the documentation builds without a warning", run: cargo::docs },
     Step {
@@ -48,14 +50,17 @@ pub(crate) const ALL: &[Step] = &[
 ];
 
 /// Steps that only `--full` has.
-pub(crate) const FULL: &[Step] = &[Step {
-    name: "fleet",
-    about: "10, 100 and 1,000 nodes on one PostgreSQL, and none is lost",
-    run: proofs::fleet,
-}];
+pub(crate) const FULL: &[Step] = &[
+    Step { name: "s3", about: "the conformance kit holds on a double of S3", run: proofs::s3 },
+    Step {
+        name: "fleet",
+        about: "10, 100 and 1,000 nodes on one PostgreSQL, and none is lost",
+        run: proofs::fleet,
+    },
+];
 
 /// The steps that need the servers.
-const SERVED: &[&str] = &["tests", "fleet"];
+const SERVED: &[&str] = &["tests", "s3", "fleet"];
 
 /// Runs the steps, all or those named, and sums up.
 pub(crate) fn run(context: &Context, only: &[String]) -> Result<bool> {

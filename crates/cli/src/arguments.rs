@@ -9,9 +9,11 @@ use crate::command::doctor::{self, DoctorArguments};
 use crate::command::duties::{self, DutiesArguments, ExplainArguments, PlanArguments};
 use crate::command::evict::{self, EvictArguments};
 use crate::command::history::{self, HistoryArguments};
+use crate::command::intents::{self, IntentsArguments};
 use crate::command::leader::{self, LeaderArguments};
 use crate::command::man::{self, ManArguments};
 use crate::command::resign::{self, ResignArguments};
+use crate::command::rollout::RolloutCommand;
 #[cfg(target_os = "linux")]
 use crate::command::run::{self, RunArguments};
 use crate::command::status;
@@ -31,10 +33,15 @@ use crate::exit;
 #[command(name = "incumbent", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(subcommand_value_name = "COMMAND", after_help = after_help())]
 pub(crate) struct Arguments {
-    /// Where the records live, such as sqlite:app.db [default: a file in your state directory]
+    /// Where the records live, such as sqlite:app.db [default: a file in your state directory].
+    /// Keep passwords out of it: use INCUMBENT_STORE, or passwordfile= in the URL
     #[arg(long, global = true, value_name = "URL", env = "INCUMBENT_STORE")]
     #[arg(hide_env_values = true)]
     pub(crate) store: Option<String>,
+
+    /// Whether the flag for the store was moved to the variable, so that nobody sees its password
+    #[arg(long, global = true, hide = true)]
+    pub(crate) store_hidden: bool,
 
     /// The cluster in that store [default: default]
     #[arg(long, global = true, value_name = "NAME", env = "INCUMBENT_CLUSTER")]
@@ -139,10 +146,16 @@ pub(crate) enum Command {
     /// Let duties move for the sake of evenness again
     #[command(after_help = wish::FREEZE_EXAMPLES)]
     Thaw,
+    /// What operators have asked for, and taking it back
+    #[command(after_help = intents::EXAMPLES)]
+    Intents(IntentsArguments),
+    /// New versions: how they get on; hold, promote, abort or try them
+    #[command(subcommand)]
+    Rollout(RolloutCommand),
     /// Look whether all is well here, and which ttl fits
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArguments),
-    /// Check a store, create what it needs, remove a cluster
+    /// Check a store, create what it needs, repair its records, remove a cluster
     #[command(subcommand)]
     Store(StoreCommand),
     /// Print the completions for a shell
@@ -165,6 +178,15 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it looks for a cluster.
+    pub(crate) fn has_place(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Self::DoctorPart { .. } = self {
+            return false;
+        }
+        !matches!(self, Self::Completions(_) | Self::Man(_))
+    }
+
     /// Whether it does as the configuration file says. A demo doesn't: it is for trying, and must
     /// not do that where the user's own cluster is.
     pub(crate) fn is_configured(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What changed between two looks at a cluster.
 
-use incumbent::{Change, ChangeKind, LeaseState, Member, MemberState, Moved};
+use incumbent::{Change, ChangeKind, LeaseState, Member, MemberState, Moved, Unreadable, keys};
 
 use crate::command::status::Snapshot;
 use crate::out::plain;
@@ -15,6 +15,8 @@ pub(crate) enum Item {
     Member(Member, &'static str, u64),
     /// A duty is to run elsewhere.
     Move(Moved),
+    /// A record can't be read any more; seen at this time.
+    Unreadable(Unreadable, u64),
 }
 
 /// All that changed, and was seen to at this time.
@@ -23,6 +25,7 @@ pub(crate) fn changes(old: &Snapshot, new: &Snapshot, now_ms: u64) -> Vec<Item> 
     for member in named(new) {
         let known = named(old).find(|known| known.id == member.id);
         match known {
+            None if is_broken(old, member) => {}
             None => items.push(Item::Member(member.clone(), "joined", member.joined_ms)),
             Some(known) if known.state != member.state => {
                 items.push(Item::Member(member.clone(), member.state.as_str(), now_ms));
@@ -33,12 +36,16 @@ pub(crate) fn changes(old: &Snapshot, new: &Snapshot, now_ms: u64) -> Vec<Item> 
     for member in named(old) {
         let gone = new.members.iter().all(|known| known.id != member.id);
         // One that was closed before is only forgotten; nothing happens by that.
-        if gone && member.is_alive() {
+        if gone && member.is_alive() && !is_broken(new, member) {
             items.push(Item::Member(member.clone(), "gone", now_ms));
         }
     }
     for state in &new.leases {
         let known = old.leases.iter().find(|known| known.lease == state.lease);
+        // What can be read again was told before.
+        if known.is_some_and(|known| known.unreadable.is_some()) {
+            continue;
+        }
         let known = known.map_or(&[][..], |known| &known.changes);
         for change in state.changes.iter().filter(|change| !known.contains(change)) {
             items.push(Item::Lease(state.clone(), change.clone()));
@@ -46,7 +53,15 @@ pub(crate) fn changes(old: &Snapshot, new: &Snapshot, now_ms: u64) -> Vec<Item> 
     }
     let moves = new.work.moves.iter().filter(|moved| !old.work.moves.contains(moved));
     items.extend(moves.cloned().map(Item::Move));
+    let broken = new.unreadable.iter().filter(|it| !old.unreadable.contains(it));
+    items.extend(broken.map(|it| Item::Unreadable(it.clone(), now_ms)));
     items
+}
+
+/// Whether a member is missing only because its record can't be read.
+fn is_broken(snapshot: &Snapshot, member: &Member) -> bool {
+    let key = keys::member(&member.id);
+    snapshot.unreadable.iter().any(|it| it.key == key.as_str())
 }
 
 /// One that has no name yet has only just joined: it is told of when it has.
@@ -61,6 +76,7 @@ impl Item {
             Self::Lease(_, change) => change.at_ms,
             Self::Member(_, _, at_ms) => *at_ms,
             Self::Move(moved) => moved.at_ms,
+            Self::Unreadable(_, at_ms) => *at_ms,
         }
     }
 
@@ -75,6 +91,7 @@ impl Item {
             },
             Self::Move(moved) if moved.to.is_none() => Tone::Odd,
             Self::Move(_) => Tone::Work,
+            Self::Unreadable(..) => Tone::Bad,
         }
     }
 
@@ -100,6 +117,7 @@ impl Item {
                 };
                 format!("{duty} {way}: {why}")
             }
+            Self::Unreadable(it, _) => plain(&it.to_string()),
         }
     }
 
@@ -111,7 +129,7 @@ impl Item {
                 let id = member.id.as_str();
                 Some(format!("member {}", id.get(..8).unwrap_or(id)))
             }
-            Self::Move(_) => None,
+            Self::Move(_) | Self::Unreadable(..) => None,
         }
     }
 }

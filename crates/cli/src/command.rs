@@ -5,9 +5,11 @@ pub(crate) mod doctor;
 pub(crate) mod duties;
 pub(crate) mod evict;
 pub(crate) mod history;
+pub(crate) mod intents;
 pub(crate) mod leader;
 pub(crate) mod man;
 pub(crate) mod resign;
+pub(crate) mod rollout;
 #[cfg(target_os = "linux")]
 pub(crate) mod run;
 pub(crate) mod status;

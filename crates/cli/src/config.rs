@@ -2,7 +2,10 @@
 
 mod reader;
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use self::reader::{Reader, Table};
@@ -11,7 +14,12 @@ use crate::exit::{Failure, Outcome};
 /// The keys at the top.
 const KEYS: &str = "store, cluster, node, ttl and the table [run]";
 /// The keys of the table `[run]`.
-const RUN_KEYS: &str = "grace, isolate, on-lost and witness";
+const RUN_KEYS: &str = "grace, last-grace, isolate, on-lost and witness";
+
+/// What a file may have at most, in bytes.
+const LARGEST: u64 = 1 << 20;
+/// How long it may take to be read.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a configuration file says.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +43,8 @@ pub(crate) struct Config {
 pub(crate) struct RunConfig {
     /// How long a command may take to end.
     pub(crate) grace: Option<Entry<Duration>>,
+    /// How long before its lease runs out it is asked to end, for no beat gets through.
+    pub(crate) last_grace: Option<Entry<Duration>>,
     /// When it gets a PID namespace of its own: `auto`, `always` or `never`.
     pub(crate) isolate: Option<Entry<String>>,
     /// What is run when a lease was lost.
@@ -53,8 +63,7 @@ pub(crate) struct Entry<T> {
 impl Config {
     /// Reads the file that was named, or else the user's own if there is one.
     pub(crate) fn find(named: Option<&Path>) -> Outcome<Self> {
-        // A variable that is set to nothing counts as not set.
-        if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
+        if let Some(path) = named {
             return Self::read(path);
         }
         match default_path() {
@@ -64,7 +73,7 @@ impl Config {
     }
 
     fn read(path: &Path) -> Outcome<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = text_of(path).map_err(|error| {
             Failure::usage(format!(
                 "the configuration file {} can't be read: {error}. Name another with --config or \
                  INCUMBENT_CONFIG, or make it readable",
@@ -97,6 +106,7 @@ impl RunConfig {
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "grace" => run.grace = Some(reader.span(key, value)?),
+                "last-grace" => run.last_grace = Some(reader.span(key, value)?),
                 "isolate" => {
                     run.isolate = Some(reader.one_of(key, value, &["auto", "always", "never"])?);
                 }
@@ -109,13 +119,38 @@ impl RunConfig {
     }
 }
 
+/// The text of a file, which may be a pipe from another program: but neither one that nobody ever
+/// writes to nor one without an end.
+fn text_of(path: &Path) -> io::Result<String> {
+    let (send, receive) = channel();
+    let path = path.to_owned();
+    let reader = move || {
+        let mut text = String::new();
+        let read = File::open(&path)
+            .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+            .map(|_| text);
+        // Nobody waits any more if it took too long.
+        let _ = send.send(read);
+    };
+    std::thread::Builder::new().name("configuration".to_owned()).spawn(reader)?;
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("nothing came in {PATIENCE:?}"));
+    let text = receive.recv_timeout(PATIENCE).map_err(|_| late())??;
+    if text.len() as u64 > LARGEST {
+        let said = "it has more than 1 MiB, which is no configuration";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, said));
+    }
+    Ok(text)
+}
+
 /// The user's own file, whether it is there or not.
 pub(crate) fn default_path() -> Option<PathBuf> {
     let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
     // The specification says that a relative path there is to be ignored.
-    let config = named("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || named("HOME").map(|home| PathBuf::from(home).join(".config"));
-    config.or_else(home).map(|config| config.join("incumbent").join("incumbent.toml"))
+    let absolute = |variable| named(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute("HOME").map(|home| home.join(".config"));
+    absolute("XDG_CONFIG_HOME")
+        .or_else(home)
+        .map(|config| config.join("incumbent").join("incumbent.toml"))
 }
 
 #[cfg(test)]
@@ -152,7 +187,7 @@ mod tests {
             ("cluster = \"\"", &["a.toml:1:", "cluster", "leave the line out"]),
             ("cluster = \"a\\tb\"", &["a.toml:1:", "cluster"]),
             ("run = 1", &["a.toml:1:", "run = 1", "[run]"]),
-            ("[run]\nrestart = true", &["a.toml:2:", "\"restart\"", "grace, isolate"]),
+            ("[run]\nrestart = true", &["a.toml:2:", "\"restart\"", "grace, last-grace"]),
             ("[run]\n\nisolate = \"maybe\"", &["a.toml:3:", "maybe", "auto, always or never"]),
             ("[run]\nwitness = \"no\"", &["a.toml:2:", "witness = \"no\"", "true or false"]),
             ("ttl = \"15s\"\nttl = \"16s\"", &["a.toml:2:", "duplicate"]),

@@ -14,7 +14,8 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::Args;
-use incumbent::clock;
+use incumbent::{LeaseName, NameError, clock};
+use tempfile::TempDir;
 
 use self::process::Recipe;
 use self::stage::Stage;
@@ -51,14 +52,19 @@ pub(crate) struct DemoArguments {
     #[arg(long)]
     tour: bool,
     /// How many nodes to start with, from 3 to 20
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=20))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=20))]
     nodes: u8,
     /// How long others wait for a node before they take over
-    #[arg(long, default_value = "3s", value_parser = span::parse)]
+    #[arg(long, value_name = "SPAN", default_value = "3s", value_parser = span::ttl)]
     ttl: Duration,
     /// A lease that the nodes stand for; give it several times for several
-    #[arg(long = "lease", value_name = "NAME", default_values = LEASES)]
+    #[arg(long = "lease", value_name = "NAME", default_values = LEASES, value_parser = lease)]
     leases: Vec<String>,
+}
+
+/// Reads the name of a lease.
+fn lease(text: &str) -> Result<String, NameError> {
+    LeaseName::new(text).map(|_| text.to_owned())
 }
 
 /// Shows the live view on a terminal, and the tour elsewhere.
@@ -86,13 +92,26 @@ async fn perform(stage: &mut Stage, nodes: usize, live: bool) -> Outcome {
     if live { live::run(stage, nodes).await } else { tour::run(stage, nodes).await }
 }
 
+/// A directory for the store of the demo.
+fn scratch() -> Outcome<TempDir> {
+    tempfile::Builder::new().prefix("incumbent-demo-").tempdir().map_err(|error| {
+        Failure::new(
+            Code::Unsupervised,
+            format!(
+                "no directory for the demo can be made: {error}. Let TMPDIR name a directory that \
+                 you may write to, or name a store with --store"
+            ),
+        )
+    })
+}
+
 /// A store of the demo's own in a temporary directory, unless one was named.
 async fn set(place: &Place, arguments: &DemoArguments) -> Outcome<Stage> {
     let mut place = place.clone();
     let scratch = if place.store_chosen {
         None
     } else {
-        let scratch = tempfile::Builder::new().prefix("incumbent-demo-").tempdir()?;
+        let scratch = scratch()?;
         place.url = format!("sqlite:{}", scratch.path().join("demo.db").display());
         place.store_chosen = true;
         Some(scratch)

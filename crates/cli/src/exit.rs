@@ -13,7 +13,8 @@ Exit codes:
   64  the command line or a value in it is not understood
   69  the store can't be reached or refuses
   70  a bug in incumbent
-  71  run: the command can't be supervised
+  71  the system lacks something, or run: the command can't be supervised
+  74  the output can't be written
   75  not in time: nothing changed yet, try again
   76  run: the lease was lost, or given up on request
   78  doctor: it works, but something should be changed
@@ -21,6 +22,10 @@ Exit codes:
  127  run: the command isn't there
  130  interrupted
    n  run: the code of the command; 128 and more if a signal ended it";
+
+/// What to do about a store that says nothing about that itself.
+const UNREACHED: &str = ". See that its server runs, that the host and the port are right, and that it \
+                         can be reached from here";
 
 /// What a command ends with, unless it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +42,10 @@ pub(crate) enum Code {
     Late,
     /// The lease was lost.
     Lost,
-    /// The command can't be supervised.
+    /// The system doesn't give what is needed, or the command can't be supervised.
     Unsupervised,
+    /// The output can't be written.
+    Unwritten,
     /// It works, but something should be changed.
     Advised,
     /// By a signal.
@@ -58,6 +65,7 @@ impl Code {
             Self::Late => 75,
             Self::Lost => 76,
             Self::Unsupervised => 71,
+            Self::Unwritten => 74,
             Self::Advised => 78,
             Self::Interrupted => 130,
             Self::Command(code) => code,
@@ -116,16 +124,36 @@ impl Failure {
 
 impl From<NameError> for Failure {
     fn from(error: NameError) -> Self {
-        Self::usage(error)
+        // Whoever set a variable elsewhere is told that it may be that one.
+        match named(&error) {
+            "cluster" => Self::usage(format!("{error} (--cluster or INCUMBENT_CLUSTER says it)")),
+            _ => Self::usage(error),
+        }
+    }
+}
+
+/// What was to be named.
+fn named(error: &NameError) -> &'static str {
+    match error {
+        NameError::Empty { what }
+        | NameError::TooLong { what, .. }
+        | NameError::Control { what, .. } => what,
+        NameError::Slash { .. } | NameError::Reserved { .. } => "",
     }
 }
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let code = match &error {
-            OpenError::UnknownScheme { .. } | OpenError::NotBuilt { .. } => Code::Usage,
-            OpenError::Store { .. } => Code::Unreachable,
-            OpenError::Thread(_) => Code::Internal,
+            OpenError::UnknownScheme { .. }
+            | OpenError::NotBuilt { .. }
+            | OpenError::Url { .. } => Code::Usage,
+            OpenError::Store { source, .. } => {
+                let silent = source.kind != ErrorKind::Rejected && !source.message.contains(". ");
+                let next = if silent { UNREACHED } else { "" };
+                return Self::new(Code::Unreachable, format!("{error}{next}"));
+            }
+            OpenError::Thread(_) => Code::Unsupervised,
         };
         Self::new(code, error)
     }
@@ -133,18 +161,20 @@ impl From<OpenError> for Failure {
 
 impl From<ClusterError> for Failure {
     fn from(error: ClusterError) -> Self {
-        let code = match &error {
-            ClusterError::Name(_) | ClusterError::Ambiguous { .. } => Code::Usage,
-            ClusterError::Store(store) => match store.kind {
+        let code = match error {
+            ClusterError::Name(error) => return error.into(),
+            ClusterError::Ambiguous { .. } => Code::Usage,
+            ClusterError::Store(ref store) => match store.kind {
                 ErrorKind::Unavailable | ErrorKind::Unknown | ErrorKind::Rejected => {
                     Code::Unreachable
                 }
             },
-            ClusterError::Unreadable(_)
-            | ClusterError::NobodyLeads { .. }
-            | ClusterError::NoSuchMember { .. } => Code::Wrong,
+            ClusterError::Unreadable(_) => {
+                return Self::wrong(format!("{error}. {}", crate::unread::NEXT));
+            }
+            ClusterError::NobodyLeads { .. } | ClusterError::NoSuchMember { .. } => Code::Wrong,
             ClusterError::Contended { .. } => Code::Late,
-            ClusterError::Thread(_) => Code::Internal,
+            ClusterError::Thread(_) => Code::Unsupervised,
         };
         Self::new(code, error)
     }
@@ -152,12 +182,17 @@ impl From<ClusterError> for Failure {
 
 impl From<JoinError> for Failure {
     fn from(error: JoinError) -> Self {
-        let code = match &error {
-            JoinError::Name(_) | JoinError::Timing(_) | JoinError::Environment(_) => Code::Usage,
-            JoinError::Open(_) | JoinError::Rejected(_) | JoinError::TimedOut { .. } => {
-                Code::Unreachable
+        let code = match error {
+            JoinError::Open(error) => return error.into(),
+            JoinError::Name(error) if named(&error) == "node" => {
+                return Self::usage(format!(
+                    "{error} (--node, INCUMBENT_NODE or the configuration file says it)"
+                ));
             }
-            JoinError::Thread(_) => Code::Internal,
+            JoinError::Name(error) => return error.into(),
+            JoinError::Timing(_) | JoinError::Environment(_) => Code::Usage,
+            JoinError::Rejected(_) | JoinError::TimedOut { .. } => Code::Unreachable,
+            JoinError::Thread(_) => Code::Unsupervised,
         };
         Self::new(code, error)
     }
@@ -165,6 +200,18 @@ impl From<JoinError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::internal(error)
+        Self::new(Code::Unsupervised, format!("{error}. {}", remedy(&error)))
+    }
+}
+
+/// What to do about a system that doesn't give what is needed.
+fn remedy(error: &std::io::Error) -> &'static str {
+    use rustix::io::Errno;
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE) => "This process may open more files: raise its limit (ulimit -n)",
+        Some(Errno::NFILE) => "The system has no more open files to give: raise fs.file-max",
+        Some(Errno::AGAIN) => "Let this user start more processes and threads (ulimit -u)",
+        Some(Errno::NOMEM) => "Give this process more memory",
+        _ => "See to the limits and rights of this process",
     }
 }

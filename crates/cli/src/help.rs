@@ -11,10 +11,20 @@ pub(crate) fn readable(command: Command) -> Command {
     let below = command.get_after_help().map(|text| flow(&text.to_string()));
     let last =
         |option: Arg| if option.is_global_set() { option.display_order(900) } else { option };
-    let command = command.mut_args(last).mut_subcommands(readable);
+    let command = command.mut_args(last).mut_args(signed).mut_subcommands(readable);
     match below {
         Some(below) => command.after_help(below),
         None => command,
+    }
+}
+
+/// A number below nothing is a wrong value, and not another flag: so it is told what is wrong with it.
+fn signed(option: Arg) -> Arg {
+    let names = option.get_value_names().unwrap_or_default();
+    match names.first().map(clap::builder::Str::as_str) {
+        Some("SPAN") => option.allow_hyphen_values(true),
+        Some("NUMBER" | "DUTIES") => option.allow_negative_numbers(true),
+        _ => option,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::{Change, Leader, LeaseState, Member, MemberState, Moved};
+use incumbent::{Change, Leader, LeaseState, Member, MemberState, Moved, Unreadable};
 use serde_json::{Value, json};
 
 /// A member.
@@ -22,6 +22,9 @@ pub(crate) fn member(member: &Member) -> Value {
             "boot": host.boot,
             "pid": host.pid,
         })),
+        "families": member.families,
+        "capacity": member.capacity,
+        "max_duties": member.max_duties,
     })
 }
 
@@ -32,7 +35,18 @@ pub(crate) fn lease(state: &LeaseState) -> Value {
         "term": state.term,
         "leader": state.leader.as_ref().map(leader),
         "changes": state.changes.iter().map(change).collect::<Vec<_>>(),
+        "unreadable": state.unreadable.as_ref().map(unreadable),
     })
+}
+
+/// A record that can't be read.
+pub(crate) fn unreadable(unreadable: &Unreadable) -> Value {
+    json!({ "key": unreadable.key, "reason": unreadable.reason })
+}
+
+/// All of them.
+pub(crate) fn unreadables(all: &[Unreadable]) -> Value {
+    all.iter().map(unreadable).collect()
 }
 
 /// A leader.

@@ -8,8 +8,10 @@ mod demo;
 mod doctor;
 mod exit;
 mod help;
+mod hidden;
 mod interrupt;
 mod json;
+mod log;
 mod measure;
 mod out;
 mod place;
@@ -24,19 +26,30 @@ mod sweep;
 mod table;
 mod tone;
 mod top;
+mod unknown;
+mod unread;
+mod usage;
 mod when;
 mod whom;
 
+use std::fs::File;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::ArgMatches;
 
 use crate::arguments::{Arguments, Command};
 use crate::command::wish::Asked;
-use crate::exit::{Code, Outcome};
-use crate::out::note;
+use crate::exit::{Code, Failure, Outcome};
+use crate::out::{note, say};
 use crate::session::Session;
 use crate::style::BAD;
+
+/// So many files every command may want to open at once.
+const FILES: usize = 32;
+
+/// How long a file may take to be closed when the command is done.
+const CLOSING: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     // This program is also the guardian of the command that `run` runs.
@@ -44,30 +57,73 @@ fn main() -> ExitCode {
     if let Some(code) = incumbent_supervise::role() {
         return code;
     }
-    let parsed = help::readable(Arguments::command()).try_get_matches().and_then(|matches| {
-        let arguments = Arguments::from_arg_matches(&matches)?;
-        Ok((arguments, matches))
-    });
-    let (arguments, matches) = match parsed {
+    if let Err(failure) = check_variables() {
+        return ended(Err(failure));
+    }
+    let (arguments, matches) = match usage::parse() {
         Ok(parsed) => parsed,
-        Err(error) => {
-            let _ = error.print();
-            let asked_for = error.exit_code() == 0;
-            return ExitCode::from(if asked_for { 0 } else { Code::Usage.number() });
-        }
+        Err(error) => return unparsed(error),
     };
-    match run(&arguments, &matches) {
+    if let Err(failure) = usage::refuse_blanks(&matches) {
+        return ended(Err(failure));
+    }
+    hidden::hide(&arguments, &matches);
+    let outcome = run(&arguments, &matches);
+    log::finish();
+    // Whether it is or not, there is nothing more to do.
+    let _ = incumbent::sqlite::until_closed(CLOSING);
+    ended(outcome)
+}
+
+/// Prints the help that was asked for, or what isn't understood.
+fn unparsed(error: clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        note!("{}", usage::refusal(error));
+        return ExitCode::from(Code::Usage.number());
+    }
+    say!("{}", error.render().ansi().to_string().trim_end());
+    ended(Ok(()))
+}
+
+/// Says what went wrong, if anything did.
+fn ended(outcome: Outcome) -> ExitCode {
+    let unwritten = out::unwritten().map(|error| {
+        let next = "Make room, or send it elsewhere";
+        Failure::new(Code::Unwritten, format!("the output can't be written: {error}. {next}"))
+    });
+    match outcome.and(unwritten.map_or(Ok(()), Err)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.message.is_empty() {
-                note!("{BAD}incumbent:{BAD:#} {}", failure.message);
+                let message = hidden::scrubbed(out::plain_lines(&failure.message));
+                note!("{BAD}incumbent:{BAD:#} {message}");
             }
             ExitCode::from(failure.code.number())
         }
     }
 }
 
+/// Variables that are no text, which would be taken for unset or be told of without their names.
+fn check_variables() -> Outcome {
+    for name in ["STORE", "CLUSTER", "NODE", "TTL"] {
+        let name = format!("INCUMBENT_{name}");
+        if let Some(Err(_)) = std::env::var_os(&name).map(std::ffi::OsString::into_string) {
+            return Err(Failure::usage(format!(
+                "{name} is not UTF-8: set it to text, or unset it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether some more files can be opened. Clients and runtimes panic where they can't.
+fn check_files() -> Outcome {
+    let opened: std::io::Result<Vec<File>> = (0..FILES).map(|_| File::open("/dev/null")).collect();
+    opened.map(drop).map_err(Failure::from)
+}
+
 fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
+    check_files()?;
     let session = Session::new(arguments, matches)?;
     let wish = |asked| session.block_on(command::wish::run(&session, asked));
     match &arguments.command {
@@ -100,6 +156,8 @@ fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
         Command::Undrain(node) => wish(Asked::Undrain(node)),
         Command::Freeze => wish(Asked::Freeze),
         Command::Thaw => wish(Asked::Thaw),
+        Command::Intents(intents) => session.block_on(command::intents::run(&session, intents)),
+        Command::Rollout(rollout) => session.block_on(command::rollout::run(&session, rollout)),
         Command::Store(store) => command::store::run(&session, store),
         Command::Completions(completions) => command::completions::run(completions),
         Command::Man(man) => command::man::run(man),

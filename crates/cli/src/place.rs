@@ -1,13 +1,14 @@
 //! Where the cluster is: the store's URL and the cluster's name.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use incumbent::{Cluster, OpenStore};
+use incumbent::{Cluster, OpenError, OpenStore};
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 
 /// Where the cluster is.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Place {
     /// The store's URL. It may hold a password, so it is shown only by [`Place::shown`].
     pub(crate) url: String,
@@ -17,6 +18,8 @@ pub(crate) struct Place {
     pub(crate) store_chosen: bool,
     /// Whether the cluster was chosen, and not the default.
     pub(crate) cluster_chosen: bool,
+    /// The variable or the line of a file that names the store, if it is one of these.
+    pub(crate) store_from: Option<String>,
 }
 
 impl Place {
@@ -31,6 +34,7 @@ impl Place {
             cluster: cluster.unwrap_or("default").to_owned(),
             store_chosen: store.is_some(),
             cluster_chosen: cluster.is_some(),
+            store_from: None,
         })
     }
 
@@ -39,26 +43,69 @@ impl Place {
         if let Some(url) = url {
             url.clone_into(&mut self.url);
             self.store_chosen = true;
+            self.store_from = None;
         }
         self
     }
 
     /// Opens the store, and makes what is missing.
     pub(crate) async fn open(&self) -> Outcome<OpenStore> {
+        Ok(self.try_open().await??)
+    }
+
+    /// As [`Self::open`], for those who want to know what the store said.
+    pub(crate) async fn try_open(&self) -> Outcome<Result<OpenStore, OpenError>> {
         self.check()?;
         if !self.store_chosen {
             make_default_directory()?;
         }
-        Ok(incumbent::open(&self.url).await?)
+        self.understood(incumbent::open(&self.url).await)
     }
 
-    /// Opens the store for those who only look. A file that was named and isn't there is not
-    /// made: its name is more likely mistyped.
+    /// A URL that isn't understood is told apart from a store that can't be opened.
+    fn understood(
+        &self,
+        opened: Result<OpenStore, OpenError>,
+    ) -> Outcome<Result<OpenStore, OpenError>> {
+        match opened {
+            Err(
+                error @ (OpenError::UnknownScheme { .. }
+                | OpenError::NotBuilt { .. }
+                | OpenError::Url { .. }),
+            ) => Err(self.unread(error)),
+            opened => Ok(opened),
+        }
+    }
+
+    /// Opens the store for those who change what is there. A file that was named and isn't there
+    /// is not made: its name is more likely mistyped.
     pub(crate) async fn open_existing(&self) -> Outcome<OpenStore> {
+        self.expect_file()?;
+        self.open().await
+    }
+
+    /// Opens the store for those who only look: that needs no right but to read, and makes nothing.
+    pub(crate) async fn open_to_look(&self) -> Outcome<OpenStore> {
+        self.expect_file()?;
+        Ok(self.understood(incumbent::open_to_look(&self.url).await)??)
+    }
+
+    /// Opens the cluster for those who only look.
+    pub(crate) async fn cluster(&self) -> Outcome<Cluster> {
+        Ok(Cluster::new(self.open_to_look().await?, &self.cluster)?)
+    }
+
+    /// Opens the cluster for those who ask for a change.
+    pub(crate) async fn cluster_to_change(&self) -> Outcome<Cluster> {
+        Ok(Cluster::new(self.open_existing().await?, &self.cluster)?)
+    }
+
+    /// Sees that a file which was named is there.
+    fn expect_file(&self) -> Outcome {
         let path = self.check()?;
         if let Some(path) = path.filter(|path| self.store_chosen && !path.exists()) {
             return Err(Failure::new(
-                crate::exit::Code::Unreachable,
+                Code::Unreachable,
                 format!(
                     "there is no file {}, which the store {} names: correct the path, or make it \
                      with `incumbent store init {}`",
@@ -68,23 +115,12 @@ impl Place {
                 ),
             ));
         }
-        self.open().await
+        Ok(())
     }
 
-    /// Opens the cluster for those who only look.
-    pub(crate) async fn cluster(&self) -> Outcome<Cluster> {
-        let store = self.open_existing().await?;
-        Ok(Cluster::new(store, &self.cluster)?)
-    }
-
-    /// The URL as it may be shown: without user and password.
+    /// The URL as it may be shown: without what is secret in it.
     pub(crate) fn shown(&self) -> String {
-        let Some((scheme, rest)) = self.url.split_once("://") else { return self.url.clone() };
-        let end = rest.find('/').unwrap_or(rest.len());
-        match rest.get(..end).and_then(|authority| authority.rfind('@')) {
-            Some(at) => format!("{scheme}://…{}", rest.get(at..).unwrap_or_default()),
-            None => self.url.clone(),
-        }
+        incumbent_store_common::shown(&self.url)
     }
 
     /// Whether nobody but this process can see the store.
@@ -96,7 +132,14 @@ impl Place {
     fn check(&self) -> Outcome<Option<PathBuf>> {
         incumbent::sqlite::SqliteOptions::parse(&self.url)
             .map(|_| self.path())
-            .or_else(|error| if self.is_sqlite() { Err(Failure::usage(error)) } else { Ok(None) })
+            .or_else(|error| if self.is_sqlite() { Err(self.unread(error)) } else { Ok(None) })
+    }
+
+    fn unread(&self, error: impl fmt::Display) -> Failure {
+        match &self.store_from {
+            Some(from) => Failure::usage(format!("{from}: {error}")),
+            None => Failure::usage(error),
+        }
     }
 
     fn is_sqlite(&self) -> bool {
@@ -112,6 +155,13 @@ impl Place {
     }
 }
 
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (url, cluster) = (self.shown(), &self.cluster);
+        f.debug_struct("Place").field("url", &url).field("cluster", cluster).finish_non_exhaustive()
+    }
+}
+
 fn default_url() -> Outcome<String> {
     let path = default_directory()?.join("incumbent.db");
     let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f");
@@ -122,7 +172,7 @@ fn make_default_directory() -> Outcome {
     let directory = default_directory()?;
     std::fs::create_dir_all(&directory).map_err(|error| {
         Failure::new(
-            crate::exit::Code::Unreachable,
+            Code::Unreachable,
             format!(
                 "the directory {} for the default store can't be made: {error}. Name a store \
                  with --store or INCUMBENT_STORE",
@@ -135,13 +185,16 @@ fn make_default_directory() -> Outcome {
 /// Where programs keep what should outlive a restart but is nobody's document.
 fn default_directory() -> Outcome<PathBuf> {
     let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
-    // The specification says that a relative path there is to be ignored.
-    let state = named("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || named("HOME").map(|home| PathBuf::from(home).join(".local").join("state"));
-    state.or_else(home).map(|state| state.join("incumbent")).ok_or_else(|| {
+    // The specification says that a relative path there is to be ignored. One in HOME would mean
+    // another store in each directory.
+    let absolute = |variable| named(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute("HOME").map(|home| home.join(".local").join("state"));
+    let state = absolute("XDG_STATE_HOME").or_else(home);
+    state.map(|state| state.join("incumbent")).ok_or_else(|| {
         Failure::usage(
-            "neither HOME nor XDG_STATE_HOME says where the default store should be: name a \
-             store with --store or INCUMBENT_STORE, for instance --store sqlite:app.db",
+            "neither HOME nor XDG_STATE_HOME says with an absolute path where the default store \
+             should be: name a store with --store or INCUMBENT_STORE, for instance --store \
+             sqlite:app.db",
         )
     })
 }

@@ -1,5 +1,6 @@
 //! What every command needs to know.
 
+use std::ffi::OsStr;
 use std::future::Future;
 use std::path::Path;
 
@@ -7,7 +8,8 @@ use clap::ArgMatches;
 
 use crate::arguments::Arguments;
 use crate::config::{Config, Entry};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use crate::log;
 use crate::out::{note, say};
 use crate::place::Place;
 use crate::setting::Origin;
@@ -33,20 +35,31 @@ pub(crate) struct Session {
 
 impl Session {
     /// What the command line, the environment and the configuration file say.
-    pub(crate) fn new(arguments: &Arguments, matches: &ArgMatches) -> Outcome<Self> {
+    pub(crate) fn new<'a>(arguments: &'a Arguments, matches: &ArgMatches) -> Outcome<Self> {
         let config = if arguments.command.is_configured() {
+            let given = Origin::of(matches, "config", "--config", "INCUMBENT_CONFIG");
+            refuse_nothing(arguments.config.as_deref().and_then(OsStr::to_str), &given)?;
             Config::find(arguments.config.as_deref().map(Path::new))?
         } else {
             Config::default()
         };
-        let given = Origin::of(matches, "store", "--store", "INCUMBENT_STORE");
+        // What says where a cluster is doesn't matter to who looks for none.
+        let named =
+            |name: &'a Option<String>| name.as_deref().filter(|_| arguments.command.has_place());
+        let given = match arguments.store_hidden {
+            true => Origin::Flag("--store"),
+            false => Origin::of(matches, "store", "--store", "INCUMBENT_STORE"),
+        };
         let (store, store_origin) =
-            choose(arguments.store.as_ref(), given, &config, config.store.as_ref());
+            choose(named(&arguments.store), given, &config, config.store.as_ref())?;
         let given = Origin::of(matches, "cluster", "--cluster", "INCUMBENT_CLUSTER");
         let (cluster, cluster_origin) =
-            choose(arguments.cluster.as_ref(), given, &config, config.cluster.as_ref());
+            choose(named(&arguments.cluster), given, &config, config.cluster.as_ref())?;
         let session = Self {
-            place: Place::new(store.as_deref(), cluster.as_deref())?,
+            place: Place {
+                store_from: store_origin.elsewhere(),
+                ..Place::new(store.as_deref(), cluster.as_deref())?
+            },
             store_origin,
             cluster_origin,
             config,
@@ -55,11 +68,7 @@ impl Session {
             verbose: arguments.verbose,
         };
         if session.verbose > 1 {
-            tracing_subscriber::fmt()
-                .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-                .with_writer(std::io::stderr)
-                .without_time()
-                .init();
+            log::start()?;
         }
         Ok(session)
     }
@@ -97,18 +106,36 @@ impl Session {
     }
 }
 
-/// What was given, or else what the file says. What is set to nothing counts as not set, as shells
-/// and orchestrators do.
+/// What was given, or else what the file says.
 fn choose(
-    given: Option<&String>,
+    given: Option<&str>,
     origin: Origin,
     config: &Config,
     entry: Option<&Entry<String>>,
-) -> (Option<String>, Origin) {
-    let given = given.filter(|text| !text.is_empty()).map(|text| (text.clone(), origin));
+) -> Outcome<(Option<String>, Origin)> {
+    refuse_nothing(given, &origin)?;
+    let given = given.map(|text| (text.to_owned(), origin));
     let filed = || entry.map(|entry| (entry.value.clone(), Origin::line(config, entry)));
-    match given.or_else(filed) {
+    Ok(match given.or_else(filed) {
         Some((text, origin)) => (Some(text), origin),
         None => (None, Origin::Default),
+    })
+}
+
+/// Nothing is mostly a variable in a script that isn't set. Were it to mean the default, every
+/// machine would lead on a file of its own.
+fn refuse_nothing(given: Option<&str>, origin: &Origin) -> Outcome {
+    if given.is_none_or(|text| !text.trim().is_empty()) {
+        return Ok(());
     }
+    let remedy = match origin {
+        Origin::Variable(name) => format!("set it, or take it away with `unset {name}`"),
+        Origin::Flag(_) | Origin::File(..) | Origin::Default => {
+            "name one, or leave the flag out".to_owned()
+        }
+    };
+    Err(Failure::usage(format!(
+        "{origin} is empty, which is probably a variable that is not set: {remedy} if the default \
+         is meant"
+    )))
 }

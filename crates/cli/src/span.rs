@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use incumbent::Timing;
+
+use crate::setting::LEAST_TTL;
+
 /// Reads `3s`, `500ms`, `1m 30s`.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let span = humantime::parse_duration(text)
@@ -10,6 +14,13 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         return Err("it must be more than nothing, such as 3s".to_owned());
     }
     Ok(span)
+}
+
+/// Reads a span that can be a ttl.
+pub(crate) fn ttl(text: &str) -> Result<Duration, String> {
+    let ttl = parse(text)?;
+    Timing::for_ttl(ttl).check(LEAST_TTL).map_err(|error| error.to_string())?;
+    Ok(ttl)
 }
 
 /// A span with about three digits: `180 µs`, `4.2 ms`, `3.1 s`, `2 min`, `5 h`, `3 d`.

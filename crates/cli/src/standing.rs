@@ -1,12 +1,31 @@
 //! How members, leases and duties stand, in a word or two, wherever that is shown.
 
-use incumbent::{DutyCondition, DutyStanding, LeaseState, Member, MemberState};
+use incumbent::{DutyCondition, DutyStanding, Intent, LeaseState, Member, MemberState, Wish};
 
 use crate::json::overdue;
 use crate::tone::Tone;
 
-/// The state of a member.
-pub(crate) fn member(member: &Member) -> (&'static str, Tone) {
+/// The state of a member, and what operators want of its node.
+pub(crate) fn member(member: &Member, intents: &[Intent]) -> (&'static str, Tone) {
+    let (state, tone) = alone(member);
+    // Drained says more than cordoned; what isn't well says more than either.
+    match wished(member, intents).into_iter().max().filter(|_| tone == Tone::Good) {
+        Some(wished) => (wished, Tone::Odd),
+        None => (state, tone),
+    }
+}
+
+/// What operators want of a member's node.
+pub(crate) fn wished(member: &Member, intents: &[Intent]) -> Vec<&'static str> {
+    let wished = intents.iter().filter_map(|intent| match &intent.wish {
+        Wish::Drain { node } if *node == member.node => Some("drained"),
+        Wish::Cordon { node } if *node == member.node => Some("cordoned"),
+        _ => None,
+    });
+    wished.collect()
+}
+
+fn alone(member: &Member) -> (&'static str, Tone) {
     if overdue(member.state, member.age, member.ttl) {
         return ("overdue", Tone::Bad);
     }
@@ -20,6 +39,9 @@ pub(crate) fn member(member: &Member) -> (&'static str, Tone) {
 
 /// Who leads.
 pub(crate) fn leader(state: &LeaseState) -> (String, Tone) {
+    if state.unreadable.is_some() {
+        return ("unreadable".to_owned(), Tone::Bad);
+    }
     match &state.leader {
         None => ("nobody".to_owned(), Tone::Odd),
         Some(leader) if overdue(leader.state, leader.age, Some(leader.ttl)) => {
@@ -36,6 +58,17 @@ pub(crate) fn leader(state: &LeaseState) -> (String, Tone) {
 
 /// What there is to say about a duty beside its state.
 pub(crate) fn duty(duty: &DutyStanding) -> (String, Tone) {
+    let (said, tone) = condition(duty);
+    let Some(pinned) = &duty.pinned else { return (said, tone) };
+    let to = match &duty.node {
+        Some(node) if *node == pinned.node => "here".to_owned(),
+        Some(_) | None => format!("to {}", pinned.node),
+    };
+    let pin = format!("pinned {to}{}", if pinned.required { " or nowhere" } else { "" });
+    (if said.is_empty() { pin } else { format!("{said}; {pin}") }, tone)
+}
+
+fn condition(duty: &DutyStanding) -> (String, Tone) {
     match &duty.condition {
         DutyCondition::Active => (duty.progress.clone().unwrap_or_default(), Tone::Good),
         DutyCondition::Assigning | DutyCondition::Revoking => (String::new(), Tone::Odd),

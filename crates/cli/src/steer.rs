@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use incumbent::{Cluster, Leader, LeaseState, Moment, clock};
+use incumbent::{Change, ChangeKind, Cluster, Leader, LeaseState, MemberState, Moment, clock};
 
 use crate::exit::{Failure, Outcome};
 use crate::interrupt;
@@ -23,19 +23,59 @@ pub(crate) struct Patience {
 /// What became of a lease after its leader was asked to give it up.
 pub(crate) enum Ending {
     /// Somebody leads in a later term.
-    Led(Leader),
+    Led(Leader, End),
     /// It is free, and nobody has taken it.
-    Free,
+    Free(End),
+}
+
+/// How a term ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its holder freed the lease.
+    Freed,
+    /// Its holder left, without freeing it.
+    Left,
+    /// Its holder was not heard of for its ttl.
+    Expired,
+    /// Its holder was evicted.
+    Evicted,
+}
+
+impl End {
+    /// The word that JSON has for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Freed => "freed",
+            Self::Left => "left",
+            Self::Expired => "expired",
+            Self::Evicted => "evicted",
+        }
+    }
+
+    /// What the leader did, or what became of it.
+    pub(crate) fn sentence(self, from: &str, lease: &str, term: u64) -> String {
+        match self {
+            Self::Freed => format!("{from} resigned {lease} (term {term})"),
+            Self::Left => format!("{from} had left before it could resign {lease} (term {term})"),
+            Self::Expired => format!(
+                "{from} never answered: it was not heard of for its ttl, so that its term {term} \
+                 of {lease} expired"
+            ),
+            Self::Evicted => {
+                format!("{from} was evicted before it resigned {lease} (term {term})")
+            }
+        }
+    }
 }
 
 /// Waits until the lease is out of this term.
 pub(crate) async fn until_over(
     cluster: &Cluster,
     lease: &str,
-    term: u64,
-    ttl: Duration,
+    asked: &Leader,
     patience: &Patience,
 ) -> Outcome<Ending> {
+    let term = asked.term;
     let mut watch = cluster.watch(lease)?;
     let mut deadline = clock::now() + patience.timeout;
     let mut freed = false;
@@ -44,7 +84,10 @@ pub(crate) async fn until_over(
         let state = tokio::select! {
             state = watch.next() => state,
             () = tokio::time::sleep(deadline.since(clock::now())) => {
-                return if freed { Ok(Ending::Free) } else { Err(late(lease, last, patience)) };
+                return match last {
+                    Some(state) if freed => Ok(Ending::Free(ended(cluster, &state, asked).await?)),
+                    last => Err(late(lease, last, patience)),
+                };
             }
             _ = interrupt::received() => {
                 let said = "interrupted; the request stays in the store and may still be met";
@@ -53,17 +96,45 @@ pub(crate) async fn until_over(
         };
         let Some(state) = state else { return Err(late(lease, last, patience)) };
         match &state.leader {
-            Some(leader) if leader.term > term => return Ok(Ending::Led(leader.clone())),
+            Some(leader) if leader.term > term => {
+                let end = ended(cluster, &state, asked).await?;
+                return Ok(Ending::Led(leader.clone(), end));
+            }
             Some(_) => {}
             // Nobody may want it; one who does takes it within a ttl.
             None if !freed => {
                 freed = true;
-                deadline = earlier(deadline, clock::now() + ttl);
+                deadline = earlier(deadline, clock::now() + asked.ttl);
             }
             None => {}
         }
         last = Some(state);
     }
+}
+
+/// How the term of the one that was asked ended, by what the lease remembers and what became of its
+/// member.
+async fn ended(cluster: &Cluster, state: &LeaseState, asked: &Leader) -> Outcome<End> {
+    let freed = |change: &Change| change.kind == ChangeKind::Freed && change.term == asked.term;
+    if state.changes.iter().any(freed) {
+        return Ok(End::Freed);
+    }
+    let next = state.changes.iter().find(|change| change.term > asked.term);
+    if let Some(next) = next {
+        return Ok(match next.kind {
+            ChangeKind::Taken | ChangeKind::Freed => End::Freed,
+            ChangeKind::Inherited => End::Left,
+            ChangeKind::Expired => End::Expired,
+            ChangeKind::Evicted => End::Evicted,
+        });
+    }
+    let members = cluster.members().await?;
+    let member = members.iter().find(|member| member.id == asked.member);
+    Ok(match member.map(|member| member.state) {
+        Some(MemberState::Left) => End::Left,
+        Some(MemberState::Evicted) => End::Evicted,
+        Some(MemberState::Alive | MemberState::Expired) | None => End::Expired,
+    })
 }
 
 /// Warns if the leader is probably gone: then it won't do what it is asked for.

@@ -16,6 +16,7 @@ const NARROWEST: usize = 8;
 pub(crate) struct Table<const N: usize> {
     heads: [&'static str; N],
     rows: Vec<[Cell; N]>,
+    hidden: Vec<&'static str>,
 }
 
 /// What stands in a row and a column.
@@ -46,7 +47,14 @@ impl<T: AsRef<str>> From<T> for Cell {
 impl<const N: usize> Table<N> {
     /// A table with this head.
     pub(crate) fn new(heads: [&'static str; N]) -> Self {
-        Self { heads, rows: Vec::new() }
+        Self { heads, rows: Vec::new(), hidden: Vec::new() }
+    }
+
+    /// Leaves a column out if it has nothing to tell.
+    pub(crate) fn hide_if(&mut self, head: &'static str, has_nothing: bool) {
+        if has_nothing {
+            self.hidden.push(head);
+        }
     }
 
     /// Adds a row.
@@ -64,23 +72,31 @@ impl<const N: usize> Table<N> {
     fn lines(&self, width: Option<usize>) -> Vec<String> {
         let texts: Vec<[&str; N]> =
             self.rows.iter().map(|row| row.each_ref().map(|cell| cell.text.as_str())).collect();
-        let widths = widths(self.heads, &texts, width);
+        let shown =
+            |place: usize| self.heads.get(place).is_some_and(|it| !self.hidden.contains(it));
+        let widths = widths(self.heads, &texts, width.map(|it| it + 2 * self.hidden.len()), shown);
         let heads = self.heads.map(|head| Cell::styled(head, DIM));
-        std::iter::once(&heads).chain(&self.rows).map(|cells| line(cells, &widths)).collect()
+        let lines = std::iter::once(&heads).chain(&self.rows);
+        lines.map(|cells| line(cells, &widths, shown)).collect()
     }
 }
 
-/// Columns as wide as their longest cell; then the widest gives way until all fits.
+/// Columns as wide as their longest cell, or nothing if they aren't shown; then the widest gives way
+/// until all fits.
 pub(crate) fn widths<const N: usize>(
     heads: [&str; N],
     rows: &[[&str; N]],
     most: Option<usize>,
+    shown: impl Fn(usize) -> bool,
 ) -> [usize; N] {
     let mut widths = heads.map(UnicodeWidthStr::width);
     for row in rows {
         for (width, text) in widths.iter_mut().zip(row) {
             *width = text.width().max(*width);
         }
+    }
+    for (_, width) in widths.iter_mut().enumerate().filter(|(place, _)| !shown(*place)) {
+        *width = 0;
     }
     let most = most.unwrap_or(usize::MAX).saturating_sub(2 * N.saturating_sub(1));
     while widths.iter().sum::<usize>() > most {
@@ -92,9 +108,16 @@ pub(crate) fn widths<const N: usize>(
     widths
 }
 
-fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N]) -> String {
+fn line<const N: usize>(
+    cells: &[Cell; N],
+    widths: &[usize; N],
+    shown: impl Fn(usize) -> bool,
+) -> String {
     let mut line = String::new();
     for (number, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        if !shown(number) {
+            continue;
+        }
         let text = cut(&cell.text, *width);
         let style = cell.style;
         line.push_str(&format!("{style}{text}{style:#}"));
@@ -112,6 +135,31 @@ pub(crate) fn fit(text: &str, after: usize) -> String {
         Some(width) => cut(&plain(text), width.saturating_sub(after).max(NARROWEST)),
         None => plain(text),
     }
+}
+
+/// A paragraph of so many columns, or of the terminal's, or in one line where there is none; all
+/// lines but the first are indented so far.
+pub(crate) fn paragraph(text: &str, indent: usize) -> String {
+    wrapped(&plain(text), indent, terminal_width())
+}
+
+fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut wrapped = String::new();
+    let mut column = indent;
+    for word in text.split(' ') {
+        let needs = word.width() + 1;
+        if column > indent && column + needs > width {
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            wrapped.push(' ');
+        }
+        wrapped.push_str(word);
+        column += needs;
+    }
+    wrapped
 }
 
 /// The text in so many columns, with an ellipsis where something is left out.
@@ -157,6 +205,27 @@ mod tests {
         assert_eq!(lines[0].find("STATE"), Some(35));
         assert!(lines[2].contains('…'));
         assert!(table.lines(None)[2].contains(&"x".repeat(100)));
+    }
+
+    #[test]
+    fn a_column_that_tells_nothing_takes_no_room() {
+        let mut table = Table::new(["NODE", "WEIGHT", "STATE"]);
+        table.row(["x".repeat(100).into(), "heavy".into(), "alive".into()]);
+        table.hide_if("WEIGHT", true);
+        let lines = table.lines(Some(40));
+        let lines = lines.iter().map(|line| anstream::adapter::strip_str(line).to_string());
+        let lines: Vec<String> = lines.collect();
+        assert_eq!(lines[0].find("STATE"), Some(35), "{lines:?}");
+        assert!(lines.iter().all(|line| !line.contains("WEIGHT") && !line.contains("heavy")));
+        assert_eq!(lines[1].width(), 40);
+    }
+
+    #[test]
+    fn a_paragraph_is_broken_between_words() {
+        let text = "one two three four";
+        assert_eq!(wrapped(text, 2, Some(12)), "one two\n  three\n  four");
+        assert_eq!(wrapped(text, 2, None), text);
+        assert_eq!(wrapped("lengthy", 4, Some(5)), "lengthy", "a word stays whole");
     }
 
     #[test]

@@ -30,7 +30,7 @@ const SHORTEST: Duration = Duration::from_millis(200);
 /// Shows the view until the user quits.
 pub(crate) async fn run(session: &Session) -> Outcome {
     let cluster = session.place.cluster().await?;
-    let store = session.place.open_existing().await?;
+    let store = session.place.open_to_look().await?;
     let mut model = Model::new(cluster.name(), &session.place.shown());
     // What can't be read at all is said plainly, before the terminal is taken.
     model.see(look(&cluster).await?);

@@ -25,8 +25,12 @@ pub(crate) fn time(at_ms: u64) -> String {
     date(at_ms).chars().skip(11).take(8).collect()
 }
 
-/// How long ago that was by this machine's clock, `12 s ago`.
+/// How long ago that was by this machine's clock, `12 s ago`; `-` if nobody ever said when, as of a
+/// member that was killed before it could say anything about itself.
 pub(crate) fn ago(at_ms: u64) -> String {
+    if at_ms == 0 {
+        return "-".to_owned();
+    }
     format!("{} ago", passed(at_ms))
 }
 
@@ -45,5 +49,6 @@ mod tests {
         assert_eq!(date(u64::MAX), "9999-12-31T23:59:59Z");
         assert_eq!(time(45_296_000), "12:34:56");
         assert_eq!(short(45_296_000), "01-01 12:34:56");
+        assert_eq!((ago(0).as_str(), ago(u64::MAX).as_str()), ("-", "0 µs ago"));
     }
 }

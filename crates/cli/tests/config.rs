@@ -59,16 +59,46 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
-fn a_flag_after_the_command_counts_too_and_nothing_counts_as_not_set() {
+fn a_flag_after_the_command_counts_too() {
     let trial = Trial::with_store();
     let text = ours(&trial);
-    let mut command = configured(&trial, &text, &["status", "-v", "--cluster", "flagged"]);
-    command.env("INCUMBENT_STORE", "");
+    let command = configured(&trial, &text, &["status", "-v", "--cluster", "flagged"]);
     let ran = Ran::of(command).succeeds();
     ran.complains(&["app.toml:1", "cluster flagged (--cluster)"]);
-    let mut command = configured(&trial, &text, &["status", "--json"]);
-    command.env("INCUMBENT_CLUSTER", "");
-    assert_eq!(Ran::of(command).succeeds().json()["cluster"], "filed");
+}
+
+#[test]
+fn o24_nothing_is_not_taken_for_the_default() {
+    let trial = Trial::with_store();
+    let home = trial.path().join("home");
+    for (what, empty) in [("store", ""), ("store", "  "), ("cluster", ""), ("config", "")] {
+        let (flag, variable) = (format!("--{what}"), format!("INCUMBENT_{}", what.to_uppercase()));
+        for command in [&["status"][..], &["run", "--lease", "job", "--", "true"]] {
+            let plain = || {
+                let mut plain = configured(&trial, &ours(&trial), &[]);
+                plain.env("HOME", &home).env_remove("XDG_STATE_HOME");
+                plain
+            };
+            let mut flagged = plain();
+            flagged.args([&flag, empty]).args(command);
+            let remedy = "leave the flag out";
+            Ran::of(flagged).ends_with(64).complains(&[&flag, "is empty", "not set", remedy]);
+            let mut lived = plain();
+            lived.args(command).env(&variable, empty);
+            let remedy = format!("unset {variable}");
+            Ran::of(lived).ends_with(64).complains(&[&variable, "is empty", &remedy]);
+        }
+    }
+    for line in ["store = \"\"", "cluster = \"\""] {
+        let filed = configured(&trial, line, &["run", "--lease", "job", "--", "true"]);
+        Ran::of(filed).ends_with(64).complains(&["app.toml:1", "leave the line out"]);
+    }
+    assert!(!home.exists(), "no store was made anywhere else");
+    // Who needs no store isn't kept from working.
+    let mut man = program(&["man"]);
+    man.env("INCUMBENT_STORE", "");
+    Ran::of(man).succeeds();
+    trial.run(&["store", "check", ""]).ends_with(64);
 }
 
 #[test]
@@ -85,7 +115,7 @@ fn a_file_is_named_by_a_flag_a_variable_or_its_place() {
     std::fs::write(directory.join("incumbent.toml"), "cluster = \"placed\"").unwrap();
     let status = || {
         let mut command = program(&["status", "--json"]);
-        command.env("INCUMBENT_STORE", trial.url()).env("INCUMBENT_CONFIG", "");
+        command.env("INCUMBENT_STORE", trial.url()).env_remove("INCUMBENT_CONFIG");
         command
     };
     let mut command = status();

@@ -5,9 +5,9 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::Proxy;
 use common::servers::Postgres;
 use common::{Ran, Trial, calmly, program};
+use incumbent_proving::Proxy;
 use serde_json::Value;
 
 /// The finding about something.
@@ -70,11 +70,12 @@ fn the_report_is_readable_at_80_columns() {
 
 #[test]
 fn a_slow_store_needs_a_longer_ttl() {
-    let Some(postgres) = Postgres::new() else { return };
-    let slow = Proxy::to(&postgres.url, Duration::from_millis(150));
+    let postgres = Postgres::new();
+    let slow = Proxy::blocking_before(&postgres.url);
+    slow.set_round_trip(Duration::from_millis(300));
     let command = || {
         let mut command = program(&["doctor", "--json", "--quick"]);
-        command.env("INCUMBENT_STORE", &slow.url);
+        command.env("INCUMBENT_STORE", slow.url());
         command
     };
     let fits_some = |ran: &Ran| ran.json()["ttl"]["recommended_ms"].is_u64();
@@ -90,7 +91,7 @@ fn a_slow_store_needs_a_longer_ttl() {
 
 #[test]
 fn candidates_race_on_postgres_and_leave_nothing_behind() {
-    let Some(postgres) = Postgres::new() else { return };
+    let postgres = Postgres::new();
     let command = || {
         let mut command = program(&["doctor", "--json", "--ttl", PATIENT]);
         command.env("INCUMBENT_STORE", &postgres.url);
@@ -135,7 +136,7 @@ fn a_store_that_is_not_there_or_refuses_fails_with_the_next_step() {
 
 #[test]
 fn a_user_without_rights_is_told_what_to_grant() {
-    let Some(postgres) = Postgres::new() else { return };
+    let postgres = Postgres::new();
     let role = format!("{}_reader", postgres.schema);
     let reader = postgres.url.replacen("postgres@", &format!("{role}@"), 1);
     assert_ne!(reader, postgres.url, "the server of the tests has the user postgres");

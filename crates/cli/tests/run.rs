@@ -6,11 +6,10 @@ mod common;
 
 use std::io::Write;
 use std::os::unix::net::UnixDatagram;
-use std::time::Duration;
 
-use common::proxy::Proxy;
 use common::runs::{Log, Run, children, send, until};
 use common::{Ran, Trial};
+use incumbent_proving::{Mood, Proxy};
 use rustix::process::Signal;
 
 /// A command that logs its start and its signals, and waits.
@@ -185,7 +184,7 @@ fn f53_an_eviction_kills_the_command_and_restart_contends_again() {
 #[test]
 fn f53_a_store_that_is_gone_ends_the_command_before_its_trust() {
     let stage = Stage::new();
-    let mut run = stage.start(&["--ttl", "3s"], LOGS);
+    let mut run = stage.start(&["--ttl", "3s", "--last-grace", "1s"], LOGS);
     stage.log.until("start 1");
     // Nobody can write any more: another program holds the write lock for good.
     let connection = rusqlite::Connection::open(stage.trial.path().join("trial.db")).unwrap();
@@ -197,14 +196,14 @@ fn f53_a_store_that_is_gone_ends_the_command_before_its_trust() {
 
 #[test]
 fn f53_a_server_that_answers_no_more_ends_the_command_before_its_trust() {
-    let Some(trial) = Trial::on_postgres() else { return };
-    let proxy = Proxy::to(&trial.url(), Duration::ZERO);
+    let trial = Trial::on_postgres();
+    let proxy = Proxy::blocking_before(&trial.url());
     let stage = Stage::on(trial);
-    let mut command = stage.command(&["--ttl", "3s"], &["sh", "-c", LOGS]);
-    command.env("INCUMBENT_STORE", &proxy.url);
+    let mut command = stage.command(&["--ttl", "3s", "--last-grace", "1s"], &["sh", "-c", LOGS]);
+    command.env("INCUMBENT_STORE", proxy.url());
     let mut run = Run::start(command);
     stage.log.until("start 1");
-    proxy.shut();
+    proxy.set(Mood::Silent);
     stage.log.until("term");
     assert_eq!(run.code(), 76);
 }

@@ -127,8 +127,11 @@ fn so_many_run_at_once_as_there_are_slots() {
         slots.sort();
         slots
     };
-    assert_eq!(taken(&stage.log), ["job#0", "job#1"]);
-    assert!(stage.log.lines().iter().any(|line| line.ends_with(" 1 job#1")), "its slot is told");
+    assert_eq!(taken(&stage.log), ["incumbent/slot/job/0", "incumbent/slot/job/1"]);
+    assert!(
+        stage.log.lines().iter().any(|line| line.ends_with(" 1 incumbent/slot/job/1")),
+        "its slot is told"
+    );
     let full = stage.run(&["--slots", "2", "--no-wait"], "true").ends_with(75);
     full.complains(&["all 2 slots are taken"]);
 

@@ -3,35 +3,31 @@
 mod common;
 
 use common::{Ran, calmly, program};
+use incumbent_proving::server::{azurite, etcd, mariadb, nats, postgres, redis};
 use serde_json::Value;
 
-/// A store, the variable that names its server, and what its schema must say.
-const STORES: &[(&str, &str, &[&str])] = &[
-    ("postgres", "INCUMBENT_TEST_POSTGRES", &["CREATE TABLE", "incumbent_records", "-- GRANT"]),
-    ("redis", "INCUMBENT_TEST_REDIS", &["nothing to create", "ACL SETUSER", "+evalsha"]),
-    ("mysql", "INCUMBENT_TEST_MYSQL", &["CREATE TABLE", "incumbent_records", "-- GRANT"]),
-    ("etcd", "INCUMBENT_TEST_ETCD", &["nothing to create", "grant-permission", "'/incumbent/'"]),
-    ("nats", "INCUMBENT_TEST_NATS", &["nats kv add incumbent", "$KV.incumbent.>"]),
-    ("az", "INCUMBENT_TEST_AZURE", &["az storage container create --name incumbent"]),
+/// A store, its server, and what its schema must say.
+type Served = (&'static str, fn() -> String, &'static [&'static str]);
+
+const STORES: &[Served] = &[
+    ("postgres", postgres::shared, &["CREATE TABLE", "incumbent_records", "-- GRANT"]),
+    ("redis", redis::shared, &["nothing to create", "ACL SETUSER", "+evalsha"]),
+    ("mysql", mariadb::shared, &["CREATE TABLE", "incumbent_records", "-- GRANT"]),
+    ("etcd", etcd::shared, &["nothing to create", "grant-permission", "'/incumbent/'"]),
+    ("nats", nats::shared, &["nats kv add incumbent", "$KV.incumbent.>"]),
+    ("az", azurite::shared, &["az storage container create --name incumbent"]),
 ];
 
-/// The stores of this build whose servers are there, with their URLs.
+/// The stores of this build, with the URLs of their servers.
 fn served() -> Vec<(&'static str, String, &'static [&'static str])> {
-    let mut served = Vec::new();
-    for (kind, variable, schema) in STORES {
-        match std::env::var(variable) {
-            Ok(url) if is_built(&url) => served.push((*kind, url, *schema)),
-            Ok(url) => println!("{url}: this build doesn't know it"),
-            Err(_) => println!("{kind}: {variable} names no server"),
-        }
-    }
-    let required = std::env::var_os("INCUMBENT_REQUIRE_SERVERS").is_some();
-    assert!(!required || !served.is_empty(), "no server at all is named");
+    let stores = STORES.iter().filter(|(kind, ..)| is_built(kind));
+    let served: Vec<_> = stores.map(|(kind, shared, schema)| (*kind, shared(), *schema)).collect();
+    assert!(!served.is_empty(), "this build knows no store with a server");
     served
 }
 
-fn is_built(url: &str) -> bool {
-    let scheme = format!("{}:", url.split(':').next().unwrap_or_default());
+fn is_built(kind: &str) -> bool {
+    let scheme = format!("{kind}:");
     let unknown = Ran::of(program(&["store", "schema", "no-such-store:"])).ends_with(64);
     unknown.stderr.contains(&scheme)
 }

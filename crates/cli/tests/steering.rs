@@ -30,7 +30,7 @@ fn resign_without_another_candidate_says_so() {
     trial.obedient(&one, "scheduler");
     trial.until_led(&one, "scheduler");
     trial.run(&["resign", "scheduler"]).succeeds().says(&["billing-1 resigned"]);
-    trial.run(&["resign", "outbox"]).ends_with(1).complains(&["nobody leads outbox"]);
+    trial.run(&["resign", "outbox"]).ends_with(1).complains(&["nobody leads \"outbox\""]);
 }
 
 #[test]

@@ -42,6 +42,24 @@ fn top_gives_the_terminal_back_when_it_is_told_to_end() {
 }
 
 #[test]
+fn o33_repair_asks_for_the_name_of_the_cluster() {
+    let trial = Trial::with_store();
+    trial.forge("lease/scheduler", "?");
+    for (answer, said, left) in [("yes", "nothing was changed", true), ("trial", "repaired", false)]
+    {
+        let mut terminal = Terminal::run(trial.command(&["store", "repair", "--apply"]));
+        terminal.until_shown(&[
+            "lease/scheduler",
+            "write the lease anew",
+            "Type the cluster's name",
+        ]);
+        terminal.press(format!("{answer}\n"));
+        terminal.until_shown(&[said]);
+        assert_eq!(trial.record("lease/scheduler").as_deref() == Some("?"), left);
+    }
+}
+
+#[test]
 fn top_without_a_terminal_says_what_to_use_instead() {
     let trial = Trial::with_store();
     trial.run(&["top"]).ends_with(64).complains(&["terminal", "status", "watch"]);

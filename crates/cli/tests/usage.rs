@@ -30,6 +30,12 @@ const COMMANDS: &[&[&str]] = &[
     &["undrain"],
     &["freeze"],
     &["thaw"],
+    &["rollout", "status"],
+    &["rollout", "hold"],
+    &["rollout", "resume"],
+    &["rollout", "promote"],
+    &["rollout", "abort"],
+    &["rollout", "canary"],
     &["store", "check"],
     &["store", "schema"],
     &["store", "init"],
@@ -112,9 +118,12 @@ fn the_default_store_is_in_the_state_directory_and_is_made_when_needed() {
     command.env("XDG_STATE_HOME", trial.path());
     let status = Ran::of(command).succeeds().json();
     assert_eq!(status["cluster"], "default");
+    let mut command = program(&["store", "init"]);
+    command.env("XDG_STATE_HOME", trial.path());
+    Ran::of(command).succeeds();
     assert!(trial.path().join("incumbent/incumbent.db").exists());
 
-    let mut command = program(&["status"]);
+    let mut command = program(&["store", "init"]);
     command.env_remove("XDG_STATE_HOME").env("HOME", trial.path());
     Ran::of(command).succeeds();
     assert!(trial.path().join(".local/state/incumbent/incumbent.db").exists());

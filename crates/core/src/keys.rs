@@ -24,6 +24,12 @@ pub fn profile(id: &MemberId) -> Key {
     keyed("profile/", id.as_str())
 }
 
+/// What the leader remembers about new versions.
+#[must_use]
+pub fn rollout() -> Key {
+    Key::new("rollout")
+}
+
 /// What a member is wanted to run.
 #[must_use]
 pub fn roster(id: &MemberId) -> Key {
@@ -126,6 +132,85 @@ pub fn intents() -> Key {
     Key::new("intent/")
 }
 
+/// Which kind of record a key is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// See [`member`].
+    Member,
+    /// See [`profile`].
+    Profile,
+    /// See [`catalog`].
+    Catalog,
+    /// See [`roster`].
+    Roster,
+    /// See [`report`].
+    Report,
+    /// See [`rollout`].
+    Rollout,
+    /// See [`moves`].
+    Moves,
+    /// See [`lease`].
+    Lease,
+    /// See [`once`].
+    Once,
+    /// See [`intent`].
+    Intent,
+    /// See [`view`].
+    View,
+    /// See [`board`].
+    Board,
+}
+
+impl Kind {
+    /// The kind of the record under a key; nothing for one that this version doesn't know.
+    #[must_use]
+    pub fn of(key: &Key) -> Option<Self> {
+        let text = key.as_str();
+        Some(match text.split_once('/').map_or(text, |(kind, _)| kind) {
+            "member" => Self::Member,
+            "profile" => Self::Profile,
+            "catalog" => Self::Catalog,
+            "roster" => Self::Roster,
+            "report" => Self::Report,
+            "rollout" => Self::Rollout,
+            "moves" => Self::Moves,
+            "lease" => Self::Lease,
+            "once" => Self::Once,
+            "intent" => Self::Intent,
+            "view" => Self::View,
+            "board" => Self::Board,
+            _ => return None,
+        })
+    }
+}
+
+/// The name that a key was made of: of a lease, a member's id and so on. Nothing if the key holds
+/// only its beginning and a hash, or was made by nobody.
+#[must_use]
+pub fn name_in(key: &Key) -> Option<String> {
+    let (_, escaped) = key.as_str().split_once('/')?;
+    let mut bytes = Vec::with_capacity(escaped.len());
+    let mut rest = escaped.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'=' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = [rest.next()?, rest.next()?];
+        let digits = std::str::from_utf8(&digits).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+    }
+    String::from_utf8(bytes).ok().filter(|name| is_for(key, name))
+}
+
+/// Whether a key, of whichever kind, was made of this name.
+#[must_use]
+pub fn is_for(key: &Key, name: &str) -> bool {
+    let kind = key.as_str().split_once('/').map(|(kind, _)| format!("{kind}/"));
+    kind.is_some_and(|kind| keyed(&kind, name) == *key)
+}
+
 fn keyed(kind: &str, name: &str) -> Key {
     let mut text = String::with_capacity(kind.len() + name.len());
     text.push_str(kind);
@@ -176,6 +261,41 @@ mod tests {
         assert_eq!(lease_key("a=2Cb"), "lease/a=3D2Cb");
         assert_eq!(lease_key("é"), "lease/=C3=A9");
         assert_ne!(lease_key("A"), lease_key("a"));
+    }
+
+    #[test]
+    fn a_name_is_found_in_its_key_unless_it_is_hashed() {
+        for name in ["scheduler", "eu/west_1", "a,b c", "a=2Cb", "é", "incumbent/leader"] {
+            assert_eq!(name_in(&lease(&LeaseName::reserved(name))).as_deref(), Some(name));
+        }
+        assert_eq!(name_in(&lease(&LeaseName::new(&"x".repeat(1000)).unwrap())), None);
+        for nobodys in ["board", "lease/a=2", "lease/a=zz", "lease/a b", "lease/=+1", "lease/=FF"] {
+            assert_eq!(name_in(&Key::new(nobodys)), None, "{nobodys}");
+        }
+    }
+
+    #[test]
+    fn every_key_has_its_kind() {
+        let id = MemberId::new("m");
+        let lease_name = LeaseName::leader();
+        let kinds = [
+            (member(&id), Kind::Member),
+            (profile(&id), Kind::Profile),
+            (catalog("h"), Kind::Catalog),
+            (roster(&id), Kind::Roster),
+            (report(&id), Kind::Report),
+            (rollout(), Kind::Rollout),
+            (moves(), Kind::Moves),
+            (lease(&lease_name), Kind::Lease),
+            (once(&lease_name), Kind::Once),
+            (intent("i"), Kind::Intent),
+            (view(), Kind::View),
+            (board(), Kind::Board),
+        ];
+        for (key, kind) in kinds {
+            assert_eq!(Kind::of(&key), Some(kind), "{key}");
+        }
+        assert_eq!(Kind::of(&Key::new("members/x")), None);
     }
 
     #[test]

@@ -2,18 +2,25 @@
 //! deletes what is long closed and publishes the view.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use crate::census::Wanted;
+
+use crate::census::Census;
 use crate::keys;
 use crate::mutant::{Mutant, Planted};
 use crate::names::MemberId;
 use crate::records::{
-    Board, Content, FORMAT, Intent, IntentState, MemberRecord, MemberState, Profile, View,
-    ViewEntry, Wish,
+    Board, ClusterLead, Content, FORMAT, Intent, MemberRecord, MemberState, Profile, View,
+    ViewEntry,
 };
 use crate::settings::Timing;
 use crate::store::{ErrorKind, Expect, Found, Key, Outcome, Read, Record, Reply, Version};
 use crate::time::Moment;
+
+/// How many profiles are read at once.
+const LARGEST_PAGE: usize = 256;
 
 /// The leader's knowledge. It is rebuilt from records by every new leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,15 +31,28 @@ pub(crate) struct Leader {
     next: Moment,
     /// When it was listed last.
     last: Moment,
-    members: BTreeMap<MemberId, Seen>,
-    profiles: BTreeMap<MemberId, Profile>,
-    finished: BTreeMap<Key, Moment>,
+    /// A hint came after the listing on its way was sent.
+    hinted: bool,
+    census: Census,
+    profiles: BTreeMap<MemberId, Arc<Profile>>,
     /// What operators ask for that is in force until they take it back.
     wishes: BTreeMap<Key, (Version, Intent)>,
     /// The last listing showed that a profile is new or has changed.
     profile_moved: bool,
+    /// Profiles are read a page at a time, each at most once after a listing.
+    page: usize,
+    asked: Vec<MemberId>,
+    leases_asked: usize,
+    tried: BTreeSet<MemberId>,
+    /// Nothing is decided before all of them were asked for.
+    filling: bool,
+    /// Closed members that have no profile, and won't.
+    nameless: BTreeSet<MemberId>,
     /// Counts what changed of members, profiles and wishes.
     generation: u64,
+    /// Counts those changes that make a plan wrong, and not only less than the best: somebody is
+    /// gone, can do something else, or an operator asks for something else.
+    upsets: u64,
     /// Members whose lists of duties are gone.
     pub(crate) missing: BTreeSet<MemberId>,
     view: Stored<View>,
@@ -51,14 +71,6 @@ enum Stage {
     /// The list is in: decide what to write.
     Listed,
     Writing,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Seen {
-    record: MemberRecord,
-    version: Version,
-    /// When the first reply arrived that showed this version.
-    received: Moment,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,13 +93,6 @@ enum Published {
     Board(Board),
 }
 
-/// A write that the leader wants sent; the node stamps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Put(Key, Expect, Vec<u8>),
-    Delete(Key),
-}
-
 /// What the leader wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -102,12 +107,19 @@ impl Leader {
             stage: Stage::Idle,
             next: Moment::START,
             last: Moment::START,
-            members: BTreeMap::new(),
+            hinted: false,
+            census: Census::default(),
             profiles: BTreeMap::new(),
-            finished: BTreeMap::new(),
             wishes: BTreeMap::new(),
             profile_moved: false,
+            page: LARGEST_PAGE,
+            asked: Vec::new(),
+            leases_asked: 0,
+            tried: BTreeSet::new(),
+            filling: false,
+            nameless: BTreeSet::new(),
             generation: 0,
+            upsets: 0,
             missing: BTreeSet::new(),
             view: Stored::EMPTY,
             board: Stored::EMPTY,
@@ -121,27 +133,43 @@ impl Leader {
         self.generation
     }
 
+    /// Grows when what was planned before may be wrong now.
+    pub(crate) fn upsets(&self) -> u64 {
+        self.upsets
+    }
+
     /// The members that are alive and have said who they are.
-    pub(crate) fn living(&self) -> impl Iterator<Item = (&MemberId, &MemberRecord, &Profile)> {
-        self.members.iter().filter(|(_, seen)| seen.record.state == MemberState::Alive).filter_map(
-            |(id, seen)| self.profiles.get(id).map(|profile| (id, &seen.record, profile)),
-        )
+    pub(crate) fn living(&self) -> impl Iterator<Item = (&MemberId, &MemberRecord, &Arc<Profile>)> {
+        self.census
+            .members()
+            .filter(|(_, record)| record.state == MemberState::Alive)
+            .filter_map(|(id, record)| Some((id, record, self.profiles.get(id)?)))
     }
 
     pub(crate) fn is_alive(&self, id: &MemberId) -> bool {
-        self.members.get(id).is_some_and(|seen| seen.record.state == MemberState::Alive)
+        self.census.is_alive(id)
     }
 
     pub(crate) fn profile(&self, id: &MemberId) -> Option<&Profile> {
-        self.profiles.get(id)
+        self.profiles.get(id).map(Arc::as_ref)
     }
 
     pub(crate) fn profiles(&self) -> impl Iterator<Item = &Profile> {
-        self.profiles.values()
+        self.profiles.values().map(Arc::as_ref)
+    }
+
+    /// What members say about themselves that are closed and did not leave in order: they may come
+    /// back.
+    pub(crate) fn lingering(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        let lingers = |record: &MemberRecord| {
+            matches!(record.state, MemberState::Expired | MemberState::Evicted)
+        };
+        let lingering = self.census.members().filter(move |(_, record)| lingers(record));
+        lingering.filter_map(|(id, _)| self.profiles.get(id))
     }
 
     pub(crate) fn member(&self, id: &MemberId) -> Option<(&MemberRecord, &Version)> {
-        self.members.get(id).map(|seen| (&seen.record, &seen.version))
+        self.census.member(id)
     }
 
     pub(crate) fn wishes(&self) -> impl Iterator<Item = (&Key, &Version, &Intent)> {
@@ -158,22 +186,39 @@ impl Leader {
 
     /// Something may have changed: list soon, but not at every one of many hints.
     pub(crate) fn hint(&mut self, now: Moment) {
+        self.hinted = true;
         self.next = self.next.min(now.max(self.last + Duration::from_millis(200)));
     }
 
-    pub(crate) fn step(&mut self, now: Moment, timing: &Timing, planted: Planted) -> Option<Step> {
+    pub(crate) fn step(
+        &mut self,
+        now: Moment,
+        timing: &Timing,
+        max_value: usize,
+        planted: Planted,
+    ) -> Option<Step> {
         match self.stage {
             Stage::Idle if now >= self.next => {
                 self.stage = Stage::Listing;
                 self.last = now;
-                Some(Step::List(self.reads()))
+                self.hinted = false;
+                Some(Step::List(self.reads(now, timing)))
+            }
+            Stage::Listed if self.filling => {
+                self.stage = Stage::Listing;
+                Some(Step::List(self.reads(now, timing)))
             }
             Stage::Listed => {
-                let writes = self.review(now, timing, planted);
+                let writes = self.review(now, timing, max_value, planted);
                 self.next = self.next_listing(now, timing);
+                self.tried.clear();
                 if std::mem::take(&mut self.profile_moved) && self.stale_profiles().next().is_some()
                 {
                     self.next = now + Duration::from_millis(20);
+                }
+                if self.hinted {
+                    // What it is about may be newer than the list.
+                    self.hint(now);
                 }
                 if writes.is_empty() {
                     self.stage = Stage::Idle;
@@ -186,181 +231,149 @@ impl Leader {
         }
     }
 
-    fn reads(&self) -> Vec<Read> {
+    fn reads(&mut self, now: Moment, timing: &Timing) -> Vec<Read> {
         let key = |key, version: &Option<Version>| Read::Key { key, unless: version.clone() };
-        // Intents are few, and deleted a while after they were obeyed.
-        let mut reads = vec![
-            Read::Prefix(keys::intents()),
-            Read::Prefix(keys::members()),
-            key(keys::view(), &self.view.version),
-            key(keys::board(), &self.board.version),
-        ];
+        let mut reads = Vec::new();
+        if !self.filling {
+            self.tried.clear();
+            // Members are the living and those that ended of late. Intents are few, and deleted a
+            // while after they were obeyed.
+            reads.extend([
+                Read::Prefix(keys::intents()),
+                Read::Prefix(keys::members()),
+                key(keys::view(), &self.view.version),
+                key(keys::board(), &self.board.version),
+            ]);
+            let leases = self.census.lease_reads(now, timing);
+            self.leases_asked = leases.len();
+            reads.extend(leases);
+        }
         // Profiles come after their member records, and are read only while some are missing or
         // a beat said that one has changed.
-        let stale: Vec<&MemberId> = self.stale_profiles().collect();
-        if self.members.is_empty() || stale.len() > 16 {
-            reads.push(Read::Prefix(keys::profiles()));
-        } else {
-            reads.extend(stale.iter().map(|id| key(keys::profile(id), &None)));
-        }
+        self.asked = self.stale_profiles().take(self.page).cloned().collect();
+        self.tried.extend(self.asked.iter().cloned());
+        reads.extend(self.asked.iter().map(|id| key(keys::profile(id), &None)));
         reads
     }
 
     fn stale_profiles(&self) -> impl Iterator<Item = &MemberId> {
-        let stale = |(id, seen): &(&MemberId, &Seen)| {
+        let stale = |(id, record): &(&MemberId, &MemberRecord)| {
             let known = self.profiles.get(*id).map(|profile| profile.revision);
-            seen.record.state == MemberState::Alive
-                && known.is_none_or(|revision| revision < seen.record.profile)
+            let alive = record.state == MemberState::Alive;
+            !self.tried.contains(*id)
+                && known.map_or(alive || !self.nameless.contains(*id), |revision| {
+                    alive && revision < record.profile
+                })
         };
-        self.members.iter().filter(stale).map(|(id, _)| id)
+        self.census.members().filter(stale).map(|(id, _)| id)
     }
 
     /// Listed at every beat, and at the moment when a member that stands still expires.
     fn next_listing(&self, now: Moment, timing: &Timing) -> Moment {
-        let expires = |seen: &Seen| seen.received + seen.record.ttl();
-        let alive = self.members.values().filter(|seen| seen.record.state == MemberState::Alive);
-        let soonest = alive.map(expires).min().unwrap_or(Moment::NEVER);
-        (now + timing.beat).min(soonest).max(now + Duration::from_millis(20))
+        (now + timing.beat).min(self.census.next_expiry()).max(now + Duration::from_millis(20))
     }
 
     /// Takes in a listing.
-    pub(crate) fn listed(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
+    pub(crate) fn listed(
+        &mut self,
+        now: Moment,
+        answer: Result<&Reply, ErrorKind>,
+        timing: &Timing,
+        planted: Planted,
+    ) {
         if self.stage != Stage::Listing {
             return;
         }
         let Ok(reply) = answer else {
             self.stage = Stage::Idle;
+            self.filling = false;
+            self.page = (self.page / 2).max(1);
             self.next = now + Duration::from_millis(500);
             return;
         };
+        self.page = (self.page * 2).min(LARGEST_PAGE);
         let mut reads = reply.reads.iter();
-        if let Some(Found::Records(records)) = reads.next() {
-            self.see_intents(now, records);
-        }
-        if let Some(Found::Records(records)) = reads.next() {
-            self.see_members(now, records);
-        }
-        see(&mut self.view, reads.next());
-        see(&mut self.board, reads.next());
-        for found in reads {
-            match found {
-                Found::Records(records) => self.see_profiles(records),
-                Found::Record(record) => self.see_profiles(std::slice::from_ref(record)),
-                Found::Absent | Found::Unchanged => {}
+        if !self.filling {
+            if let Some(Found::Records(records)) = reads.next() {
+                self.see_intents(now, records, timing);
             }
+            if let Some(Found::Records(records)) = reads.next() {
+                self.see_members(now, records);
+            }
+            see(&mut self.view, reads.next());
+            see(&mut self.board, reads.next());
+            let leases = reads.by_ref().take(self.leases_asked);
+            self.census.see_leases(now, leases, planted);
         }
+        for (id, found) in std::mem::take(&mut self.asked).into_iter().zip(reads) {
+            self.see_profile(id, found);
+        }
+        let more = self.stale_profiles().next().is_some();
+        self.filling = more;
         self.stage = Stage::Listed;
     }
 
     fn see_members(&mut self, now: Moment, records: &[Record]) {
-        let mut there = BTreeSet::new();
-        for stored in records {
-            // An unreadable record stays as it is: it is neither closed nor deleted.
-            let Ok(record) = MemberRecord::read(stored) else { continue };
-            there.insert(record.id.clone());
-            let known = self.members.get(&record.id);
-            let news = |seen: &Seen| {
-                seen.record.state != record.state || seen.record.report != record.report
-            };
-            if known.is_none_or(news) {
-                self.generation += 1;
-            }
-            self.profile_moved |= known.is_none_or(|seen| seen.record.profile < record.profile);
-            if known.is_none_or(|seen| seen.version != stored.version) {
-                let version = stored.version.clone();
-                self.members.insert(record.id.clone(), Seen { record, version, received: now });
-            }
-        }
-        let before = self.members.len();
-        self.members.retain(|id, _| there.contains(id));
-        self.generation += u64::from(self.members.len() != before);
-        self.profiles.retain(|id, _| there.contains(id));
+        let news = self.census.see_members(now, records);
+        self.generation += news.changes;
+        self.upsets += news.upsets;
+        self.profile_moved |= news.profiles;
+        self.profiles.retain(|id, _| self.census.member(id).is_some());
+        self.nameless.retain(|id| self.census.member(id).is_some());
     }
 
-    fn see_profiles(&mut self, records: &[Record]) {
-        for id in self.members.keys() {
-            let key = keys::profile(id);
-            if let Ok(at) = records.binary_search_by(|stored| stored.key.cmp(&key))
-                && let Some(profile) = records.get(at).and_then(|found| Profile::read(found).ok())
-                && self.profiles.get(id) != Some(&profile)
-            {
-                self.profiles.insert(id.clone(), profile);
-                self.generation += 1;
+    fn see_profile(&mut self, id: MemberId, found: &Found) {
+        let profile = match found {
+            Found::Record(stored) => Profile::read(stored).ok(),
+            Found::Absent | Found::Unchanged | Found::Records(_) => None,
+        };
+        let Some(profile) = profile else {
+            if !self.is_alive(&id) {
+                self.nameless.insert(id);
             }
+            return;
+        };
+        if self.profile(&id) != Some(&profile) && self.census.member(&id).is_some() {
+            let before = self.profiles.insert(id, Arc::new(profile));
+            self.generation += 1;
+            self.upsets += u64::from(before.is_some());
         }
     }
 
-    fn see_intents(&mut self, now: Moment, records: &[Record]) {
-        self.finished.retain(|key, _| records.iter().any(|stored| stored.key == *key));
-        let mut wishes = BTreeMap::new();
-        for stored in records {
-            let Ok(intent) = Intent::read(stored) else { continue };
-            if intent.state != IntentState::Open {
-                self.finished.entry(stored.key.clone()).or_insert(now);
-            } else if !matches!(intent.wish, Wish::Resign { .. }) {
-                wishes.insert(stored.key.clone(), (stored.version.clone(), intent));
-            }
-        }
+    fn see_intents(&mut self, now: Moment, records: &[Record], timing: &Timing) {
+        let wishes = self.census.see_intents(now, records, timing);
         if wishes != self.wishes {
             self.wishes = wishes;
             self.generation += 1;
+            self.upsets += 1;
         }
     }
 
     /// Decides what to write: closings and deletions, and the view if it changed.
-    fn review(&mut self, now: Moment, timing: &Timing, planted: Planted) -> Vec<Wanted> {
-        let mut writes = Vec::new();
-        for (id, seen) in &self.members {
-            let ttl = seen.record.ttl();
-            let quiet = now.since(seen.received);
-            match seen.record.state {
-                MemberState::Alive if planted.is(Mutant::AliveDeleted) && quiet > ttl / 3 => {
-                    writes.push(Wanted::Delete(keys::member(id)));
-                }
-                MemberState::Alive if quiet >= ttl => {
-                    let closed = seen.record.closed(MemberState::Expired);
-                    let expect = Expect::Version(seen.version.clone());
-                    writes.push(Wanted::Put(keys::member(id), expect, closed.bytes()));
-                }
-                MemberState::Alive => {}
-                MemberState::Left | MemberState::Expired if quiet >= timing.visible => {
-                    delete(&mut writes, id);
-                }
-                // Deleted only after being watched for its ttl, or a watcher that comes later
-                // would conclude too early.
-                MemberState::Evicted
-                    if quiet >= timing.visible.max(ttl)
-                        || planted.is(Mutant::EvictedDeletedEarly) =>
-                {
-                    delete(&mut writes, id);
-                }
-                MemberState::Left | MemberState::Expired | MemberState::Evicted => {}
-            }
-        }
-        let over = |since: &Moment| now.since(*since) >= timing.visible;
-        writes.extend(
-            self.finished
-                .iter()
-                .filter(|(_, at)| over(at))
-                .map(|(key, _)| Wanted::Delete(key.clone())),
-        );
-        self.finished.retain(|_, at| !over(at));
-        writes.extend(self.publish(planted));
+    fn review(
+        &mut self,
+        now: Moment,
+        timing: &Timing,
+        max_value: usize,
+        planted: Planted,
+    ) -> Vec<Wanted> {
+        let mut writes = self.census.review(now, timing, planted);
+        writes.extend(self.publish(max_value, planted));
         writes
     }
 
     /// The view if it changed, then the board that points to it.
-    fn publish(&mut self, planted: Planted) -> Option<Wanted> {
-        let view = self.current_view();
+    fn publish(&mut self, max_value: usize, planted: Planted) -> Option<Wanted> {
+        let view = self.current_view(max_value);
         let stored = self.view.content.as_ref();
-        if stored.is_some_and(|stored| stored.term > self.term) {
-            // A later leader has been here: nothing of ours is wanted.
-            return None;
-        }
+        // A later term than ours there is one that the store has forgotten since: the lease is ours.
         let steady = stored.is_some_and(|stored| stored.members == view.members);
         if !steady || planted.is(Mutant::RewritesSteadyView) {
             let put = Wanted::Put(keys::view(), self.view.expect(), view.bytes());
             self.publishing = Some(Published::View(view));
+            // From now on the view may be there, whatever is heard of it: the board is behind
+            // until it was raised.
+            self.board_behind |= !planted.is(Mutant::ViewInDoubtForgotten);
             return Some(put);
         }
         if !self.board_behind {
@@ -379,6 +392,7 @@ impl Leader {
             return;
         }
         self.stage = Stage::Idle;
+        self.census.wrote(answer.is_ok());
         // What was closed, refused or published shows in the next listing.
         self.next = if answer.is_ok() { now } else { now + Duration::from_millis(500) };
         let last = answer.ok().and_then(|reply| reply.writes.last());
@@ -396,7 +410,23 @@ impl Leader {
         }
     }
 
-    fn current_view(&self) -> View {
+    /// The members that should lead next: those that serve all families that anybody serves. Nobody
+    /// where that is true of all, so that nothing is said where there is nothing to choose.
+    fn preferred(&self) -> BTreeSet<&MemberId> {
+        let families: BTreeSet<&String> =
+            self.living().flat_map(|(_, _, profile)| profile.families.keys()).collect();
+        let serves_all = |profile: &Profile| {
+            families.iter().all(|family| profile.families.contains_key(*family))
+        };
+        let ready =
+            || self.living().filter(|(_, _, profile)| profile.cluster_lead == ClusterLead::Normal);
+        if ready().all(|(_, _, profile)| serves_all(profile)) {
+            return BTreeSet::new();
+        }
+        ready().filter(|(_, _, profile)| serves_all(profile)).map(|(id, ..)| id).collect()
+    }
+
+    fn current_view(&self, max_value: usize) -> View {
         let before: BTreeMap<&MemberId, u32> = self
             .view
             .content
@@ -404,23 +434,28 @@ impl Leader {
             .flat_map(|view| view.members.iter().map(|entry| (&entry.id, entry.number)))
             .collect();
         let mut taken: BTreeSet<u32> = before.values().copied().collect();
+        let preferred = self.preferred();
         let mut members = Vec::new();
-        for (id, seen) in &self.members {
+        for (id, record) in self.census.members() {
             let Some(profile) = self.profiles.get(id) else { continue };
             let number = before.get(id).copied().unwrap_or_else(|| lowest_free(&mut taken));
             members.push(ViewEntry {
                 id: id.clone(),
                 number,
                 node: profile.node.clone(),
-                state: seen.record.state,
+                state: record.state,
                 address: profile.address.clone(),
                 labels: profile.labels.clone(),
                 missing: self.missing.contains(id),
+                preferred: preferred.contains(id),
                 joined_ms: profile.joined_ms,
             });
         }
         members.sort_by_key(|entry| entry.number);
-        View { format: FORMAT, term: self.term, members, extra: crate::records::Extra::new() }
+        let extra = crate::records::Extra::new();
+        let mut view = View { format: FORMAT, term: self.term, members, left_out: None, extra };
+        view.cut(max_value);
+        view
     }
 }
 
@@ -440,11 +475,4 @@ pub(crate) fn see<T: Content>(stored: &mut Stored<T>, found: Option<&Found>) {
         Some(Found::Absent) => *stored = Stored::EMPTY,
         Some(Found::Unchanged | Found::Records(_)) | None => {}
     }
-}
-
-fn delete(writes: &mut Vec<Wanted>, id: &MemberId) {
-    writes.push(Wanted::Delete(keys::profile(id)));
-    writes.push(Wanted::Delete(keys::roster(id)));
-    writes.push(Wanted::Delete(keys::report(id)));
-    writes.push(Wanted::Delete(keys::member(id)));
 }

@@ -3,54 +3,12 @@
 use std::time::Duration;
 
 use crate::backoff::Backoff;
+use crate::candidacy::Candidacy;
+use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
 use crate::records::{Content, LeaseRecord, Unreadable};
 use crate::store::{Expect, Found, Version};
 use crate::time::Moment;
-
-/// How a node stands for a lease.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Candidacy {
-    /// Whether it would take the lease; if not it only watches.
-    pub electable: bool,
-    /// Who goes first when the lease is free.
-    pub preference: Preference,
-    /// What others can read beside the holder's name.
-    pub payload: Option<String>,
-}
-
-impl Default for Candidacy {
-    fn default() -> Self {
-        Self { electable: true, preference: Preference::None, payload: None }
-    }
-}
-
-/// Who goes first when a lease is free. Only ever a delay of at most ttl/3, so that a dead
-/// favourite keeps nobody waiting for long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Preference {
-    /// Whoever comes first.
-    None,
-    /// From 0, which waits longest, to 255, which doesn't wait.
-    Priority(u8),
-    /// The longer a node has been a member, the less it waits.
-    LongestRunning,
-}
-
-impl Preference {
-    /// How long to hold back from a lease that was seen free.
-    pub(crate) fn delay(self, ttl: Duration, member_for: Duration) -> Duration {
-        let most = ttl / 3;
-        match self {
-            Self::None => Duration::ZERO,
-            Self::Priority(priority) => most * u32::from(u8::MAX - priority) / u32::from(u8::MAX),
-            Self::LongestRunning => {
-                let share = ttl.as_secs_f64() / (ttl + member_for).as_secs_f64();
-                most.mul_f64(share.clamp(0.0, 1.0))
-            }
-        }
-    }
-}
 
 /// What is known of the lease's record since it was last read or written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +25,9 @@ pub(crate) enum Stage {
     Seeking,
     /// A take is on its way.
     Taking,
+    /// Taken in this term, in a store that had forgotten the lease: held once a beat with a number
+    /// above this one has shown that our member is in that store too.
+    Proving(u64, u64),
     /// Held in this term.
     Held(u64),
     /// Work was told to stop; the lease is freed when it has.
@@ -87,14 +48,25 @@ pub(crate) struct Lease {
     pub(crate) looking: bool,
     /// When to read next.
     pub(crate) look_at: Moment,
+    /// A hint came after the last request about the record was sent, so that the answer may be
+    /// older than what the hint is about.
+    pub(crate) hinted: bool,
     /// When it was first seen free in its present version.
     pub(crate) free_since: Option<Moment>,
+    /// The version that was read last, and when it was first.
+    pub(crate) read: Option<(Version, Moment)>,
+    /// When the request was sent that last showed or made it what is known.
+    pub(crate) seen: Moment,
     /// The highest term whose release was sent: never trusted again, whatever a read shows.
     pub(crate) released: u64,
     /// Not to be taken before this: after a resignation, a conflict or a failure.
     pub(crate) not_before: Moment,
-    /// A take that may still land if the record has this version yet.
-    pub(crate) unsettled: Option<Expect>,
+    /// Takes that may be in the record, or may still land there.
+    pub(crate) doubts: Vec<Doubt>,
+    /// What a store that keeps its word can't go back behind.
+    pub(crate) memory: Memory,
+    /// The store went back behind it, as far as reads tell.
+    pub(crate) loss: Option<Loss>,
     /// For whom others shall hold back once it is freed.
     pub(crate) successor: Option<MemberId>,
     pub(crate) conflicts: Backoff,
@@ -102,6 +74,58 @@ pub(crate) struct Lease {
     /// The wake-up that the node has noted for this lease.
     pub(crate) armed: Moment,
 }
+
+/// A take whose outcome isn't known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Doubt {
+    /// What the record says if it was this attempt that wrote it.
+    pub(crate) mark: String,
+    pub(crate) term: u64,
+    /// It was sent to a store that had forgotten the lease.
+    pub(crate) after_loss: bool,
+}
+
+/// More than this many takes are never in doubt at once: of older ones, those that land are freed.
+const MOST_DOUBTS: usize = 64;
+
+/// What was last known of a lease, kept while the node lives: records of leases don't vanish, and
+/// terms don't go back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Memory {
+    /// The highest term that was seen at all. The next one is above it.
+    pub(crate) highest: u64,
+    /// The term that was seen last, unless the store went back behind it of late.
+    pub(crate) term: u64,
+    /// Who held it then; nobody if it was freed.
+    pub(crate) holder: Option<MemberId>,
+    /// The ttl of the last holder whose record was seen.
+    pub(crate) ttl: Duration,
+}
+
+/// The store shows less than it did: it forgot, or the reads are stale.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Loss {
+    /// Nobody that held the lease in what was lost trusts any more from here on, unless its member
+    /// is still there.
+    pub(crate) until: Moment,
+    /// The last holder that was known. If its member wasn't lost with the lease, it goes on.
+    pub(crate) holder: Option<MemberId>,
+    /// The term that was shown, and when the last read showed it.
+    term: u64,
+    pub(crate) shown: Moment,
+    /// What the first of those reads showed. Once something else is there, a take expects that, and
+    /// fails if the store forgets once more.
+    first: Option<Version>,
+    /// Something else has been there since.
+    marked: bool,
+    /// How often waiting for it began anew. Meanwhile somebody may have taken the lease, and the
+    /// store forgotten that.
+    again: u64,
+}
+
+/// After a loss terms go on this far above the highest that was seen, because terms that nobody here
+/// saw may be lost too.
+pub(crate) const JUMP: u64 = 1000;
 
 /// What a lease wants done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +144,8 @@ pub(crate) enum Move {
     Free(u64),
     /// Write it as it is, so that an unsettled take can't land any more.
     Touch,
+    /// Write what the store went back to as it is.
+    Mark,
     /// It was not free when last driven, and is now: note when that was.
     NoteFree,
     /// What was to be freed is no longer ours.
@@ -137,10 +163,15 @@ impl Lease {
             known: Known::Unread,
             looking: false,
             look_at: now,
+            hinted: false,
             free_since: None,
+            read: None,
+            seen: Moment::START,
             released: 0,
             not_before: Moment::START,
-            unsettled: None,
+            doubts: Vec::new(),
+            memory: Memory::default(),
+            loss: None,
             successor: None,
             conflicts: Backoff::new(Duration::from_millis(20), Duration::from_millis(200)),
             failures: Backoff::new(Duration::from_millis(50), Duration::from_secs(1)),
@@ -157,7 +188,11 @@ impl Lease {
     pub(crate) fn term(&self) -> Option<u64> {
         match self.stage {
             Stage::Held(term) | Stage::Stopping(term) => Some(term),
-            Stage::Seeking | Stage::Taking | Stage::ToFree(_) | Stage::Freeing(_) => None,
+            Stage::Seeking
+            | Stage::Taking
+            | Stage::Proving(..)
+            | Stage::ToFree(_)
+            | Stage::Freeing(_) => None,
         }
     }
 
@@ -193,12 +228,68 @@ impl Lease {
         }
     }
 
+    /// The members that must be closed before the lease may be taken.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = &MemberId> {
+        self.holder().into_iter().chain(self.lost_holder())
+    }
+
+    /// Who held the lease before the store forgot, as long as nobody has taken it since: who has
+    /// couldn't know, and what it did isn't undone by waiting.
+    pub(crate) fn lost_holder(&self) -> Option<&MemberId> {
+        self.loss.as_ref()?.holder.as_ref()
+    }
+
+    /// When the record was first read as it is now.
+    pub(crate) fn read_since(&self) -> Moment {
+        self.read.as_ref().map_or(Moment::START, |(_, since)| *since)
+    }
+
+    /// Whether the record was written since the store went back to it.
+    pub(crate) fn is_marked(&self) -> bool {
+        let version = self.version();
+        version.is_some() && self.loss.as_ref().is_some_and(|loss| loss.first.as_ref() != version)
+    }
+
+    /// The term of the next record, if the lease changes hands now.
+    pub(crate) fn next_term(&self, planted: Planted) -> u64 {
+        let record = self.record();
+        let highest = self.memory.highest.max(record.lost);
+        let sound = self.loss.is_none() && highest <= record.term;
+        if sound || planted.is(Mutant::ForgottenTermRestarts) {
+            return record.term + 1;
+        }
+        let again = self.loss.as_ref().map_or(0, |loss| loss.again);
+        record.term.max(highest) + JUMP * (1 + again)
+    }
+
+    /// Notes a take whose outcome isn't known.
+    pub(crate) fn doubt(&mut self, doubt: Doubt) {
+        self.doubts.push(doubt);
+        let over = self.doubts.len().saturating_sub(MOST_DOUBTS);
+        self.doubts.drain(..over);
+    }
+
+    /// The take in doubt that wrote the record, if one did.
+    pub(crate) fn landed(&self) -> Option<&Doubt> {
+        let Known::Record(record, _) = &self.known else { return None };
+        let mark = record.holder.as_ref()?.mark.as_ref()?;
+        self.doubts.iter().find(|doubt| doubt.mark == *mark && doubt.term == record.term)
+    }
+
     /// Takes in what a read found; says whether it was news.
-    pub(crate) fn observe(&mut self, found: &Found) -> Result<bool, Unreadable> {
+    pub(crate) fn observe(
+        &mut self,
+        found: &Found,
+        now: Moment,
+        own_ttl: Duration,
+    ) -> Result<bool, Unreadable> {
         let known = match found {
-            Found::Unchanged => return Ok(false),
+            Found::Unchanged => {
+                self.compare(now, own_ttl);
+                return Ok(false);
+            }
             Found::Absent | Found::Records(_) => Known::Absent,
-            Found::Record(stored) => match self.read(stored) {
+            Found::Record(stored) => match LeaseRecord::read(stored) {
                 Ok(record) => Known::Record(Box::new(record), stored.version.clone()),
                 Err(unreadable) => {
                     let news = self.known != Known::Unreadable;
@@ -209,29 +300,190 @@ impl Lease {
         };
         let news = self.known != known;
         self.learn(known);
+        if let Some(version) = self.version()
+            && self.read.as_ref().is_none_or(|(read, _)| read != version)
+        {
+            self.read = Some((version.clone(), now));
+        }
+        self.compare(now, own_ttl);
         Ok(news)
     }
 
-    /// Sets what is known, and forgets what hung on an older version.
+    /// Takes in a write of our own that was applied: nothing that was sent before can land now.
+    pub(crate) fn wrote(&mut self, record: LeaseRecord, version: Version) {
+        let term = record.term;
+        self.learn(Known::Record(Box::new(record), version));
+        self.doubts.clear();
+        let marked = self.is_marked();
+        if term >= self.memory.term {
+            self.loss = None;
+            self.remember();
+        } else if let Some(loss) = &mut self.loss {
+            loss.marked = marked;
+        }
+    }
+
+    /// Sets what is known, and forgets what hung on something older.
     pub(crate) fn learn(&mut self, known: Known) {
         if self.known != known {
             self.free_since = None;
             self.known = known;
         }
-        if self.unsettled.as_ref().is_some_and(|expected| *expected != self.expect()) {
-            // A newer version kills a write that expected an older one.
-            self.unsettled = None;
+        let Known::Record(record, _) = &self.known else { return };
+        let mark = record.holder.as_ref().and_then(|holder| holder.mark.as_ref());
+        // That another version is there proves nothing, because a read may be older than what a
+        // take expected. A term that the take would have written, written by another, does.
+        self.doubts.retain(|doubt| doubt.term > record.term || Some(&doubt.mark) == mark);
+    }
+
+    /// Compares what a read shows with what is remembered.
+    fn compare(&mut self, now: Moment, own_ttl: Duration) {
+        let term = match &self.known {
+            Known::Unread | Known::Unreadable => return,
+            Known::Absent => 0,
+            Known::Record(record, _) => record.term,
+        };
+        let memory = &self.memory;
+        let another = match (self.holder(), &memory.holder) {
+            (Some(holder), Some(remembered)) => term == memory.term && holder != remembered,
+            (None, _) | (_, None) => false,
+        };
+        // What was lost before may be all that was there, and is gone too.
+        let absent = self.known == Known::Absent;
+        let gone = absent && memory.highest > 0;
+        if term < memory.term || another || gone {
+            let ttl = memory.ttl.max(own_ttl);
+            let until = now + ttl;
+            // What reads showed before may have been stale, and this the loss: it counts only if
+            // reads went on showing the same.
+            let marked = self.is_marked();
+            let goes_on = |loss: &Loss| {
+                let gone = absent && loss.first.is_some();
+                let again = gone || (loss.marked && !marked);
+                term == loss.term && now.since(loss.shown) <= ttl / 2 && !again
+            };
+            let first = self.version().cloned();
+            let again = self.loss.as_ref().map_or(0, |loss| loss.again + 1);
+            let fresh =
+                |holder| Loss { until, holder, term, shown: now, first, marked: false, again };
+            self.loss = Some(match self.loss.take() {
+                Some(loss) if goes_on(&loss) => Loss { shown: now, marked, ..loss },
+                // Somebody has taken it who couldn't know, or the store went back once more.
+                Some(loss) if term > loss.term => fresh(None),
+                Some(loss) if term == loss.term => fresh(loss.holder),
+                Some(_) | None => fresh(memory.holder.clone()),
+            });
+            let over = |loss: &mut Loss| now >= loss.until && loss.holder.is_none();
+            if self.holder().is_some() && self.loss.take_if(over).is_some() {
+                // Another leads on in what is left, and nobody else can. From here on that is what
+                // the store can't go back behind.
+                self.remember();
+            }
+        } else {
+            self.loss = None;
+            self.remember();
         }
     }
 
-    fn read(&self, stored: &crate::store::Record) -> Result<LeaseRecord, Unreadable> {
-        let record = LeaseRecord::read(stored)?;
-        if record.name != self.name.as_str() {
-            return Err(Unreadable {
-                key: stored.key.as_str().to_owned(),
-                reason: format!("it is the lease {:?}, not {:?}", record.name, self.name),
-            });
+    fn remember(&mut self) {
+        if let Known::Record(record, _) = &self.known {
+            self.memory.highest = record.term.max(record.lost).max(self.memory.highest);
+            self.memory.term = record.term;
+            self.memory.holder = record.holder.as_ref().map(|holder| holder.member.clone());
         }
-        Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Holder;
+    use crate::store::{Key, Record};
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    fn name() -> LeaseName {
+        LeaseName::new("any").unwrap()
+    }
+
+    fn held(term: u64, member: &str) -> Found {
+        let holder = Holder {
+            member: MemberId::new(member),
+            node: member.to_owned(),
+            address: None,
+            mark: None,
+            unproven: false,
+        };
+        let record = LeaseRecord { term, holder: Some(holder), ..LeaseRecord::fresh(&name()) };
+        Found::Record(Record {
+            key: Key::new("lease/any"),
+            value: record.bytes(),
+            version: Version::new(&format!("{term} {member}")),
+            age: None,
+        })
+    }
+
+    fn until(lease: &Lease) -> Option<Moment> {
+        lease.loss.as_ref().map(|loss| loss.until)
+    }
+
+    #[test]
+    fn what_is_lost_twice_is_waited_for_twice() {
+        let mut lease = Lease::new(name(), at(0));
+        lease.observe(&held(3, "a"), at(0), TTL).unwrap();
+        lease.observe(&Found::Absent, at(1_000), TTL).unwrap();
+        assert_eq!((until(&lease), lease.is_marked()), (Some(at(11_000)), false));
+        lease.wrote(LeaseRecord::fresh(&name()), Version::new("mark"));
+        lease.observe(&Found::Unchanged, at(5_000), TTL).unwrap();
+        assert_eq!((until(&lease), lease.is_marked()), (Some(at(11_000)), true));
+        assert_eq!(lease.next_term(Planted::default()), 1_003);
+        lease.observe(&Found::Absent, at(9_000), TTL).unwrap();
+        assert_eq!((until(&lease), lease.is_marked()), (Some(at(19_000)), false), "once more");
+        assert_eq!(lease.next_term(Planted::default()), 2_003, "above who may have been elected");
+    }
+
+    #[test]
+    fn what_is_lost_after_another_has_written_is_lost_once_more() {
+        let marked = |version: &str| {
+            let record = LeaseRecord { lost: 3, ..LeaseRecord::fresh(&name()) };
+            let (key, value) = (Key::new("lease/any"), record.bytes());
+            Found::Record(Record { key, value, version: Version::new(version), age: None })
+        };
+        let mut lease = Lease::new(name(), at(0));
+        lease.observe(&held(3, "a"), at(0), TTL).unwrap();
+        lease.observe(&marked("of another"), at(1_000), TTL).unwrap();
+        assert_eq!(lease.next_term(Planted::default()), 1_003);
+        lease.observe(&Found::Absent, at(2_000), TTL).unwrap();
+        assert_eq!(until(&lease), Some(at(12_000)), "waiting begins anew");
+        assert_eq!(lease.next_term(Planted::default()), 2_003, "and what was taken is lost too");
+
+        // Who saw no more than what is lost knows that it was there.
+        let mut newcomer = Lease::new(name(), at(0));
+        newcomer.observe(&marked("of another"), at(0), TTL).unwrap();
+        assert_eq!((until(&newcomer), newcomer.next_term(Planted::default())), (None, 1_003));
+        newcomer.observe(&Found::Absent, at(1_000), TTL).unwrap();
+        assert_eq!(until(&newcomer), Some(at(11_000)));
+        assert_eq!(newcomer.next_term(Planted::default()), 1_003);
+    }
+
+    #[test]
+    fn what_others_lead_on_after_a_loss_follows_the_ordinary_rules_after_a_ttl() {
+        let mut lease = Lease::new(name(), at(0));
+        lease.observe(&held(3, "a"), at(0), TTL).unwrap();
+        lease.observe(&Found::Absent, at(1_000), TTL).unwrap();
+        assert_eq!(lease.lost_holder(), Some(&MemberId::new("a")));
+        lease.observe(&held(1, "newcomer"), at(2_000), TTL).unwrap();
+        assert_eq!((until(&lease), lease.lost_holder()), (Some(at(12_000)), None));
+        for second in [6, 10, 12] {
+            lease.observe(&Found::Unchanged, at(second * 1_000), TTL).unwrap();
+        }
+        assert_eq!(until(&lease), None);
+        assert_eq!(lease.next_term(Planted::default()), 1_003, "above what was lost");
+        lease.observe(&held(2, "another"), at(13_000), TTL).unwrap();
+        assert_eq!(until(&lease), None);
     }
 }

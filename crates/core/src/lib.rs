@@ -16,6 +16,8 @@
 //! | [`mutant`] | mistakes that can be planted in all of these, to show that checkers bite |
 
 pub mod backoff;
+mod candidacy;
+mod census;
 pub mod duty;
 mod farewell;
 pub mod keys;
@@ -32,16 +34,18 @@ pub mod records;
 pub mod settings;
 pub mod store;
 pub mod survey;
+mod sweep;
 mod time;
+pub mod version;
 mod watch;
 mod worker;
 
+pub use candidacy::{Candidacy, Preference};
 pub use duty::DutyId;
-pub use lease::{Candidacy, Preference};
 pub use member::Ending;
 pub use names::{LeaseName, MemberId};
-pub use node::{Config, Event, Loss, Node, Request, RequestId};
-pub use placing::Placement;
+pub use node::{Config, Event, Loss, Node, Request, RequestId, Sighting};
+pub use placing::{Placement, Planned, Planning, PlanningId};
 pub use settings::Timing;
 pub use time::Moment;
 pub use worker::DutyStatus;

@@ -105,7 +105,8 @@ impl Member {
             stage: Stage::Fresh(at),
             until: Moment::START,
             since: at,
-            retry: Backoff::new(timing.ttl / 60, timing.ttl / 8),
+            // Quick to the end: what is left when an outage is over decides whether it cost anything.
+            retry: Backoff::new(timing.ttl / 60, timing.ttl / 30),
             attempts: 0,
             changes: Changes::default(),
             doubtful: Vec::new(),
@@ -201,18 +202,36 @@ impl Member {
             if first {
                 return;
             }
-            self.changes.urgent = true;
-            if let Stage::Alive(alive) = &mut self.stage
-                && !alive.refused
-            {
-                alive.due = alive.due.min(now);
-            }
+            self.beat_soon(now);
         }
     }
 
     /// Says in the next beat how often the report changed.
     pub(crate) fn tell_report(&mut self, changes: u64) {
         self.changes.report = self.changes.report.max(changes);
+    }
+
+    /// Has a beat sent at once, after the one on its way if there is one.
+    pub(crate) fn beat_soon(&mut self, now: Moment) {
+        self.changes.urgent = true;
+        if let Stage::Alive(alive) = &mut self.stage
+            && !alive.refused
+        {
+            alive.due = alive.due.min(now);
+        }
+    }
+
+    /// The number of the last beat that was sent.
+    pub(crate) fn attempts(&self) -> u64 {
+        self.attempts
+    }
+
+    /// The number of the last beat that is known to have been applied.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        match &self.stage {
+            Stage::Alive(alive) => alive.acknowledged,
+            Stage::Fresh(_) | Stage::Creating(_) => 0,
+        }
     }
 
     /// Whether the beat on its way is worth a hint; asked once.
@@ -329,6 +348,10 @@ impl Member {
         };
         let Found::Record(stored) = found else { return Some(Ending::Vanished) };
         let Ok(record) = MemberRecord::read(stored) else { return Some(Ending::Vanished) };
+        if record.state != MemberState::Alive && record.beat < alive.acknowledged {
+            // Others made it anew, because the store had forgotten it.
+            return Some(Ending::Vanished);
+        }
         if record.state != MemberState::Alive {
             if planted.is(Mutant::BeatOverClosed) {
                 alive.version = stored.version.clone();
@@ -371,4 +394,68 @@ fn attempt(attempts: &mut u64, now: Moment, timing: &Timing, random: &mut Random
     // The record announces whole milliseconds, and the next beat keeps to what was announced.
     let interval = Duration::from_millis(interval.as_millis().max(1) as u64);
     Attempt { number: *attempts, sent: now, interval }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Record;
+
+    /// O20: beats fall due after 0.37 ttl at most, and trust ends at 0.9.
+    #[test]
+    fn an_outage_of_two_fifths_of_the_ttl_is_over_in_time_for_the_next_beat() {
+        let planted = Planted::default();
+        let timing = Timing::for_ttl(Duration::from_secs(15));
+        let version = Outcome::Applied(Version::new("1"));
+        for seed in 0..500 {
+            let mut random = Random::new(seed);
+            let mut member = Member::new(MemberId::draw(&mut random), &timing, Moment::START);
+            member.step(Moment::START, &timing, &mut random, planted);
+            assert!(member.created(Moment::START, Ok(&version), &timing, planted));
+            // It begins just before the first beat is due, which is the worst moment.
+            let mut now = member.wake_at(planted);
+            let over = now + timing.ttl.mul_f64(0.4);
+            while now < over {
+                let step = member.step(now, &timing, &mut random, planted);
+                assert!(matches!(step, Some(Step::Beat(..))), "{step:?}");
+                member.beaten(now, Err(ErrorKind::Unavailable), &timing, &mut random, planted);
+                now = member.wake_at(planted);
+            }
+            let left = member.until().since(now);
+            assert!(left > timing.ttl.mul_f64(0.09), "seed {seed}: {left:?} before trust ends");
+        }
+    }
+
+    /// O6: whoever closes a member that the store forgot writes its record anew.
+    #[test]
+    fn a_member_tells_an_eviction_from_a_store_that_forgot_it() {
+        let planted = Planted::default();
+        let timing = Timing::for_ttl(Duration::from_secs(15));
+        let found = |record: MemberRecord| {
+            let (key, value) = (crate::keys::member(&record.id), record.bytes());
+            Found::Record(Record { key, value, version: Version::new("2"), age: None })
+        };
+        let end = |closed: fn(&MemberRecord) -> MemberRecord| {
+            let mut random = Random::new(1);
+            let mut member = Member::new(MemberId::draw(&mut random), &timing, Moment::START);
+            let step = member.step(Moment::START, &timing, &mut random, planted);
+            let Some(Step::Create(record)) = step else { panic!("{step:?}") };
+            let version = Outcome::Applied(Version::new("1"));
+            assert!(member.created(Moment::START, Ok(&version), &timing, planted));
+            let now = member.wake_at(planted);
+            member.step(now, &timing, &mut random, planted);
+            member.beaten(now, Ok(&Outcome::Refused), &timing, &mut random, planted);
+            let found = found(closed(&record));
+            member.read_back(now, Ok(&found), &timing, &mut random, planted)
+        };
+        let evicted = MemberState::Evicted;
+        assert_eq!(
+            end(|record| record.closed(MemberState::Evicted)),
+            Some(Ending::Closed(evicted))
+        );
+        let anew = |record: &MemberRecord| {
+            MemberRecord::forgotten(record.id.clone(), record.ttl(), MemberState::Evicted)
+        };
+        assert_eq!(end(anew), Some(Ending::Vanished));
+    }
 }

@@ -26,6 +26,10 @@ pub enum Mutant {
     LateTakeIgnored,
     DoubtfulTakeForgotten,
     AnyReadElects,
+    ForgottenTakenAtOnce,
+    ForgottenTermRestarts,
+    ForgottenElectedWithoutBeat,
+    VanishedClosedAtOnce,
     BeatOverClosed,
     EndlessHoldBack,
     MemberIdReused,
@@ -38,6 +42,7 @@ pub enum Mutant {
     FreedBeforeStopped,
     TermNotRaised,
     HintsRequired,
+    HintLostWhileLooking,
     LeftBeforeStopped,
     ElectedTwice,
     RewritesSteadyView,
@@ -54,11 +59,21 @@ pub enum Mutant {
     RewritesSteadyRosters,
     RecoveryWaits,
     NoEmptyRosters,
+    StalePlanApplied,
+    ViewInDoubtForgotten,
+    OldLeasesListed,
+    RecordsUnbounded,
+    NewestVersionOnly,
+    OldStoppedBeforePrepared,
+    FailedVersionStays,
+    NobodySweeps,
+    NeverLeadsAllTheSame,
+    RemainsForgotten,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: &[Self] = &[
         Self::TrustFromReply,
         Self::NoMargin,
         Self::ExpiryWithoutSwap,
@@ -77,6 +92,10 @@ impl Mutant {
         Self::LateTakeIgnored,
         Self::DoubtfulTakeForgotten,
         Self::AnyReadElects,
+        Self::ForgottenTakenAtOnce,
+        Self::ForgottenTermRestarts,
+        Self::ForgottenElectedWithoutBeat,
+        Self::VanishedClosedAtOnce,
         Self::BeatOverClosed,
         Self::EndlessHoldBack,
         Self::MemberIdReused,
@@ -89,6 +108,7 @@ impl Mutant {
         Self::FreedBeforeStopped,
         Self::TermNotRaised,
         Self::HintsRequired,
+        Self::HintLostWhileLooking,
         Self::LeftBeforeStopped,
         Self::ElectedTwice,
         Self::RewritesSteadyView,
@@ -105,6 +125,16 @@ impl Mutant {
         Self::RewritesSteadyRosters,
         Self::RecoveryWaits,
         Self::NoEmptyRosters,
+        Self::StalePlanApplied,
+        Self::ViewInDoubtForgotten,
+        Self::OldLeasesListed,
+        Self::RecordsUnbounded,
+        Self::NobodySweeps,
+        Self::NeverLeadsAllTheSame,
+        Self::RemainsForgotten,
+        Self::NewestVersionOnly,
+        Self::OldStoppedBeforePrepared,
+        Self::FailedVersionStays,
     ];
 
     /// What the mistake is, in a sentence.
@@ -140,7 +170,17 @@ impl Mutant {
             Self::DoubtfulTakeForgotten => {
                 "a take in doubt is forgotten when the lease is not wanted any more"
             }
-            Self::AnyReadElects => "any read that names me elects me",
+            Self::AnyReadElects => "any record that names me elects me, whichever attempt wrote it",
+            Self::ForgottenTakenAtOnce => "a lease that the store forgot is taken at once",
+            Self::ForgottenTermRestarts => {
+                "after a loss terms go on from what the store shows, not from what was seen"
+            }
+            Self::ForgottenElectedWithoutBeat => {
+                "after a loss a take elects, though the taker's member may be lost as well"
+            }
+            Self::VanishedClosedAtOnce => {
+                "a member that was seen alive, and whose record is gone, is closed at once"
+            }
             Self::BeatOverClosed => "a beat overwrites a record that others closed",
             Self::EndlessHoldBack => "others hold back for a successor without bound",
             Self::MemberIdReused => "a node joins again under its old member id",
@@ -155,6 +195,9 @@ impl Mutant {
             Self::FreedBeforeStopped => "the lease is freed before the work under it stopped",
             Self::TermNotRaised => "a take keeps the term",
             Self::HintsRequired => "a waiting candidate reads only when a hint comes",
+            Self::HintLostWhileLooking => {
+                "a hint that comes while a read is on its way is taken for answered by it"
+            }
             Self::LeftBeforeStopped => "a member leaves before its work stopped",
             Self::ElectedTwice => "an election is announced again at the next beat",
             Self::RetriesAtOnce => "a read that failed is sent again at once",
@@ -180,6 +223,32 @@ impl Mutant {
                 "duties without a live owner wait for the quiet window like a rebalancing"
             }
             Self::NoEmptyRosters => "who is to run nothing gets no roster",
+            Self::ViewInDoubtForgotten => {
+                "a view whose write is in doubt isn't announced when it is found to be there"
+            }
+            Self::OldLeasesListed => "a new leader lists the leases of all duties that ever were",
+            Self::RecordsUnbounded => {
+                "records grow past what the store takes, and are refused for ever"
+            }
+            Self::NeverLeadsAllTheSame => {
+                "a node that shall never lead the cluster stands for it all the same"
+            }
+            Self::NobodySweeps => {
+                "where nobody leads the cluster, nobody deletes what the dead left behind"
+            }
+            Self::RemainsForgotten => "a request to resign whose term is over stays for ever",
+            Self::StalePlanApplied => {
+                "a plan is used as it is, although the situation moved on while it was made"
+            }
+            Self::NewestVersionOnly => {
+                "a duty may run only as the newest version that anybody lists"
+            }
+            Self::OldStoppedBeforePrepared => {
+                "a duty is taken from the old version before the new one is prepared for it"
+            }
+            Self::FailedVersionStays => {
+                "a duty that fails on a new version is left there, although the old one lives"
+            }
             Self::RewritesSteadyView => {
                 "the leader publishes the view at every review, changed or not"
             }

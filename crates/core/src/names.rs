@@ -13,11 +13,14 @@ pub const MAX_NAME: usize = 4096;
 /// The lease whose holder leads the cluster.
 pub const LEADER: &str = "incumbent/leader";
 
+/// What the leases of slots begin with.
+const SLOT: &str = "incumbent/slot/";
+
 /// Why a name was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is empty.
-    #[error("a {what} name is empty: give it at least one character")]
+    /// It is empty, or nothing but blanks.
+    #[error("a {what} name is empty or blank: give it at least one character that can be seen")]
     Empty {
         /// What was to be named.
         what: &'static str,
@@ -59,7 +62,8 @@ pub enum NameError {
 /// # Errors
 /// Says what is wrong with it and what would be right.
 pub fn check(what: &'static str, name: &str) -> Result<(), NameError> {
-    if name.is_empty() {
+    // Blanks alone can't be told from nothing in any table or message.
+    if name.trim().is_empty() {
         return Err(NameError::Empty { what });
     }
     if name.len() > MAX_NAME {
@@ -93,6 +97,27 @@ impl LeaseName {
     #[must_use]
     pub fn leader() -> Self {
         Self(LEADER.into())
+    }
+
+    /// The lease of one slot of several. No application's own lease is called that, and no slot of
+    /// another name.
+    ///
+    /// # Errors
+    /// If the name is empty, too long or has control characters.
+    pub fn slot(name: &str, number: u16) -> Result<Self, NameError> {
+        check("slot", name)?;
+        let text = format!("{SLOT}{name}/{number}");
+        check("slot", &text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// The lease of a slot from its full name, as operators see it; nothing if it isn't one.
+    #[must_use]
+    pub fn parse_slot(text: &str) -> Option<Self> {
+        let (name, number) = text.strip_prefix(SLOT)?.rsplit_once('/')?;
+        let lease = Self::slot(name, number.parse().ok()?).ok()?;
+        // Another spelling of the number would be another lease.
+        (lease.as_str() == text).then_some(lease)
     }
 
     /// A name that only incumbent itself may use.
@@ -158,5 +183,33 @@ impl fmt::Display for MemberId {
 impl fmt::Debug for MemberId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.get(..8).unwrap_or(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_nobody_elses_leases() {
+        let slot = LeaseName::slot("importers", 2).unwrap();
+        assert_eq!(slot.as_str(), "incumbent/slot/importers/2");
+        assert!(LeaseName::new(slot.as_str()).is_err(), "no application's lease is called that");
+        assert_ne!(LeaseName::slot("a/1", 2).unwrap(), LeaseName::slot("a", 1).unwrap());
+        assert_eq!(LeaseName::parse_slot(slot.as_str()), Some(slot));
+        for other in ["importers", "incumbent/slot/a", "incumbent/slot/a/02", "incumbent/slot//1"] {
+            assert_eq!(LeaseName::parse_slot(other), None, "{other}");
+        }
+        assert!(LeaseName::slot("", 0).is_err());
+        assert!(LeaseName::slot(&"x".repeat(MAX_NAME), 0).is_err());
+    }
+
+    #[test]
+    fn o40_blanks_are_no_name() {
+        for blank in ["", " ", "  \u{a0}\u{3000}"] {
+            let refused = check("node", blank);
+            assert!(matches!(refused, Err(NameError::Empty { what: "node" })), "{blank:?}");
+        }
+        assert!(check("node", " a").is_ok());
     }
 }

@@ -8,16 +8,19 @@ mod api;
 mod decide;
 mod duties;
 mod event;
+mod farewells;
+mod losses;
 mod proof;
 mod reads;
 mod replies;
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::farewell::{self, Farewell};
+use crate::farewell::Farewell;
 use crate::keys;
 use crate::leader::Leader;
-use crate::lease::{Lease, Stage};
+use crate::lease::{Lease, Memory, Stage};
 use crate::member::{self, Ending, Member};
 use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
@@ -27,10 +30,12 @@ use crate::random::Random;
 use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, View};
 use crate::settings::Timing;
 use crate::store::{Exchange, Expect, Key, Lane, Put, Read, Stamp, Version, Write};
+use crate::sweep::Sweep;
 use crate::time::Moment;
 use crate::watch::Watch;
 use crate::worker::Worker;
 
+pub use api::Sighting;
 pub use event::{Event, Loss};
 
 /// What a node is, fixed for its life.
@@ -42,9 +47,13 @@ pub struct Config {
     pub timing: Timing,
     /// Whether the store pushes hints.
     pub push: bool,
+    /// The largest value that the store takes, in bytes. Records that could be larger are cut, and
+    /// say so.
+    pub max_value: usize,
     /// How it places duties when it leads.
     pub placement: Placement,
-    /// Whether it campaigns for the lease of the cluster's leader and follows the view.
+    /// Whether it follows the view, and the lease of the cluster's leader; for that it stands as its
+    /// profile says.
     pub membership: bool,
     /// The mistake to make, if any.
     pub planted: Planted,
@@ -92,6 +101,14 @@ pub struct Node {
     leaving: bool,
 
     leases: BTreeMap<LeaseName, Lease>,
+    /// What is remembered of leases that aren't wanted any more.
+    memories: BTreeMap<LeaseName, Memory>,
+    /// The highest term of any lease that this node has seen.
+    highest_term: u64,
+    /// Where the terms of leases begin that this node doesn't know, once the store has forgotten
+    /// something, and until when somebody may still trust in one of those that are lost.
+    first_term: u64,
+    lost_until: Moment,
     /// Work that runs, or may still run: the member and the term under which it was started.
     running: BTreeMap<LeaseName, (MemberId, u64)>,
     watches: BTreeMap<MemberId, Watch>,
@@ -99,6 +116,7 @@ pub struct Node {
     to_look: BTreeSet<LeaseName>,
     leader: Option<Leader>,
     placing: Option<Placing>,
+    sweep: Sweep,
     index: reads::Index,
 
     pending: BTreeMap<RequestId, Pending>,
@@ -147,6 +165,8 @@ enum Purpose {
     Obeyed,
     LeaderList,
     LeaderWrite,
+    SweepLook,
+    SweepWrite,
     PlaceRead,
     PlaceWrite(Subject),
 }
@@ -155,6 +175,10 @@ impl Node {
     /// A node that joins at once.
     #[must_use]
     pub fn new(config: Config, seed: u64, now: Moment) -> Self {
+        let mut config = config;
+        if config.planted.is(Mutant::RecordsUnbounded) {
+            config.max_value = usize::MAX;
+        }
         let mut random = Random::new(seed);
         let writer = random.number();
         let id = MemberId::draw(&mut random);
@@ -180,19 +204,24 @@ impl Node {
             joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
             leaving: false,
             leases: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            highest_term: 0,
+            first_term: 1,
+            lost_until: Moment::START,
             running: BTreeMap::new(),
             watches: BTreeMap::new(),
             timers: BTreeSet::new(),
             to_look: BTreeSet::new(),
             leader: None,
             placing: None,
+            sweep: Sweep::new(Random::new(writer)),
             index: reads::Index::default(),
             pending: BTreeMap::new(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
         };
         if node.config.membership {
-            node.campaign(now, LeaseName::leader(), crate::lease::Candidacy::default());
+            node.stand_for_cluster(now);
         }
         node
     }
@@ -206,6 +235,7 @@ impl Node {
         self.drive_leases(now);
         self.drive_leader(now);
         self.drive_index(now);
+        self.drive_sweep(now);
         self.finish_leaving(now);
     }
 
@@ -221,8 +251,9 @@ impl Node {
         let alive = self.own_id().is_some();
         let profile = alive.then(|| self.profile.wake_at());
         let worker = alive.then(|| self.worker.wake_at());
+        let sweep = (alive && !self.leaving).then(|| self.sweep.wake_at());
         let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
-        [deadline, farewell, timer, leader, placing, index, profile, worker, member]
+        [deadline, farewell, timer, leader, placing, index, sweep, profile, worker, member]
             .into_iter()
             .flatten()
             .min()
@@ -296,6 +327,11 @@ impl Node {
     /// Ends this incarnation: all trust is over now.
     fn end(&mut self, now: Moment, why: Ending) {
         let Some(member) = self.member.take() else { return };
+        if why == Ending::Vanished {
+            // What others took since the last loss may be lost with this one.
+            self.highest_term = self.highest_term.max(self.first_term);
+            self.note_loss(now);
+        }
         self.profile = OwnRecord::new(&self.config.timing);
         self.profile_made = 0;
         self.worker.end(&self.config.timing, now);
@@ -313,7 +349,11 @@ impl Node {
                 Stage::Stopping(term) => {
                     self.events.push_back(QueuedEvent(Event::Abort { lease: name, term }));
                 }
-                Stage::Seeking | Stage::Taking | Stage::ToFree(_) | Stage::Freeing(_) => {}
+                Stage::Seeking
+                | Stage::Taking
+                | Stage::Proving(..)
+                | Stage::ToFree(_)
+                | Stage::Freeing(_) => {}
             }
             if lease.name.is_duty() && !self.config.planted.is(Mutant::RosterOutlivesMember) {
                 // The roster was that of an incarnation that is over.
@@ -321,7 +361,7 @@ impl Node {
             }
             lease.stage = Stage::Seeking;
             lease.released = 0;
-            lease.unsettled = None;
+            lease.doubts.clear();
             lease.look_at = now;
         }
         self.events.push_back(QueuedEvent(Event::Ended { member: member.id.clone(), why }));
@@ -344,39 +384,6 @@ impl Node {
         }
         let at = now + self.joins.pause(&mut self.random);
         self.member = Some(Member::new(id, &self.config.timing, at));
-    }
-
-    /// Lets former incarnations go whose work has stopped.
-    fn release_farewells(&mut self, now: Moment) {
-        for farewell in self.farewells.iter_mut().filter(|farewell| farewell.is_working()) {
-            let works = self.running.values().any(|(member, _)| *member == farewell.id);
-            if !works || self.config.planted.is(Mutant::LeftBeforeStopped) {
-                farewell.stopped(now);
-            }
-        }
-    }
-
-    fn drive_farewells(&mut self, now: Moment) {
-        let mut farewells = std::mem::take(&mut self.farewells);
-        for farewell in &mut farewells {
-            let id = farewell.id.clone();
-            match farewell.step(now) {
-                None => {}
-                Some(farewell::Step::Close(record, version)) => {
-                    let expect = Expect::Version(version);
-                    let put = self.put(keys::member(&id), expect, record.bytes(), true);
-                    let purpose = Purpose::FarewellClose(id);
-                    self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
-                }
-                Some(farewell::Step::Read) => {
-                    let reads = vec![Read::Key { key: keys::member(&id), unless: None }];
-                    let purpose = Purpose::FarewellRead(id);
-                    self.send(now, Lane::Change, Vec::new(), reads, purpose);
-                }
-            }
-        }
-        farewells.retain(|farewell| !farewell.is_over(now));
-        self.farewells = farewells;
     }
 
     /// Work → leases → member: the last step of leaving, once all work has stopped.

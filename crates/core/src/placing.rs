@@ -2,15 +2,23 @@
 //! asks the planner, and writes rosters.
 //!
 //! Nothing here decides that a duty runs: the lease does. All of it can be lost with the leader;
-//! the next one reads rosters, reports and the leases of duties, and goes on from there.
+//! the next one reads the rosters and reports of living members, and goes on from there.
 
-mod plan;
+mod planning;
 mod reading;
+mod result;
+mod rollout;
+mod round;
+mod setbacks;
 
-pub(crate) use plan::Round;
+pub use planning::{Planned, Planning, PlanningId};
+pub(crate) use result::Failure;
+pub(crate) use round::Round;
+use setbacks::Setbacks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_planner as planner;
@@ -18,8 +26,9 @@ use incumbent_planner as planner;
 use crate::duty::DutyId;
 use crate::leader::{Stored, Wanted};
 use crate::names::MemberId;
-use crate::records::{Catalog, DutySpec, Moves, Report, Roster};
+use crate::records::{Catalog, Moves, Report, Rollout, Roster};
 use crate::store::{Key, Read};
+use crate::survey::Descriptions;
 use crate::time::Moment;
 
 /// How a leader places duties.
@@ -28,7 +37,7 @@ pub struct Placement {
     /// How the planner chooses.
     pub strategy: planner::Strategy,
     /// Families with a placement of their own.
-    pub families: BTreeMap<String, std::sync::Arc<dyn planner::Place>>,
+    pub families: BTreeMap<String, Arc<dyn planner::Place>>,
     /// Nothing moves for the sake of evenness before members and duties were the same for so
     /// long; without it a ttl.
     pub quiet: Option<Duration>,
@@ -82,8 +91,10 @@ impl Hash for Placement {
 pub(crate) enum Subject {
     Roster(MemberId),
     Moves,
-    /// An eviction, an intent that was obeyed, or a list nobody needs: what became of it shows by
-    /// itself.
+    Rollout,
+    /// A list that nobody names any more.
+    List(String),
+    /// An eviction, or an intent that was obeyed: what became of it shows by itself.
     Aside,
 }
 
@@ -94,46 +105,79 @@ pub(crate) enum Step {
     Write(Vec<(Subject, Wanted)>),
 }
 
+type Writes = Vec<(Subject, Wanted)>;
+type Duties = BTreeMap<DutyId, Descriptions>;
+type Avoided = BTreeMap<DutyId, BTreeMap<MemberId, Moment>>;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Placing {
     term: u64,
     stage: Stage,
-    rosters: BTreeMap<MemberId, Stored<Roster>>,
+    rosters: BTreeMap<MemberId, Stored<Arc<Roster>>>,
     /// Rosters whose last write was refused or is in doubt.
     doubtful: BTreeSet<MemberId>,
     /// Rosters of which a write may still land: a read that doesn't show it settles nothing, only a
     /// newer version does.
     unsettled: BTreeSet<MemberId>,
     /// The read on its way.
-    asked: Vec<Read>,
+    asked: Vec<Key>,
+    /// How much one read may ask for.
+    page: usize,
     /// When single records were asked for.
     asked_at: BTreeMap<Key, Moment>,
     /// Rosters on their way.
-    writing: BTreeMap<MemberId, Roster>,
+    writing: BTreeMap<MemberId, Arc<Roster>>,
     moves: Stored<Moves>,
     writing_moves: Option<Moves>,
     moves_doubtful: bool,
+    moves_read: bool,
+    /// Members whose roster was read, or wasn't there.
+    acquainted: BTreeSet<MemberId>,
+    /// A plan of this leader's was used.
+    was_placed: bool,
+    rollout: Stored<Rollout>,
+    writing_rollout: Option<Rollout>,
+    /// It isn't known what the store has: not read yet, or a write of ours is in doubt.
+    rollout_doubtful: bool,
+    /// Duties that don't run where they should, and why.
+    failed: BTreeMap<DutyId, (MemberId, String)>,
+    /// Duties that lost their node and have no other yet, and what that one could run.
+    ran: BTreeMap<DutyId, BTreeSet<String>>,
+    /// What speaks against versions beside those.
+    setbacks: Setbacks,
+    /// Versions on trial, by family: since when all that run them are well, and how long they must.
+    well: BTreeMap<(String, String), (Moment, Duration)>,
+    /// Those that have been for long enough.
+    passed: BTreeSet<(String, String)>,
     reports: BTreeMap<MemberId, Report>,
-    catalogs: BTreeMap<String, Catalog>,
+    catalogs: BTreeMap<String, Arc<Catalog>>,
     /// Lists that profiles name and the store doesn't have.
     absent: BTreeSet<String>,
     /// When a living member's profile last named a list.
     named: BTreeMap<String, Moment>,
-    duties: BTreeMap<DutyId, DutySpec>,
+    /// The lists that living members name, as far as they are there.
+    lists: BTreeSet<String>,
+    /// What the last plan knew.
+    duties: Arc<Duties>,
     /// Whether a list is missing that a living member names.
     lists_missing: bool,
     /// The lists of which `duties` is made.
-    duties_of: BTreeSet<String>,
-    /// Who held the lease of a duty when this leader was elected.
-    holders: BTreeMap<DutyId, MemberId>,
+    duties_of: Option<BTreeSet<String>>,
     /// Assignments that were not acknowledged yet, since when they could be, and from which
     /// revision of the roster on a report speaks of them.
-    pending: BTreeMap<(MemberId, DutyId), (Moment, u64)>,
+    pending: BTreeMap<MemberId, BTreeMap<DutyId, (Moment, u64)>>,
     /// Duties that don't stop, and since when.
-    draining: BTreeMap<(MemberId, DutyId), Moment>,
+    draining: BTreeMap<MemberId, BTreeMap<DutyId, Moment>>,
     /// Whom a duty avoids, and until when.
-    avoided: BTreeMap<DutyId, BTreeMap<MemberId, Moment>>,
-    /// The leader's listing on which the last plan was based.
+    avoided: Arc<Avoided>,
+    /// The plan that is being made.
+    underway: Option<Underway>,
+    /// How many results in a row were out of date when they came.
+    dropped: u32,
+    /// How many plans in a row could not be made, and when the next may be tried.
+    failures: u32,
+    not_before: Moment,
+    /// The leader's listing that was looked at last.
     generation: u64,
     members: BTreeSet<MemberId>,
     dirty: bool,
@@ -144,20 +188,28 @@ pub(crate) struct Placing {
     next: Moment,
 }
 
+/// A plan that is to be made, or is being made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Underway {
+    may_rebalance: bool,
+    /// Once it was handed to the driver.
+    id: Option<PlanningId>,
+    /// What [`Leader::upsets`](crate::leader::Leader::upsets) said then.
+    upsets: u64,
+    /// The members that it counts on, and the revisions of their profiles.
+    members: BTreeMap<MemberId, u64>,
+    /// There is news of some kind: another is to be made after it.
+    overtaken: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     /// Nothing was read yet: nobody serves a family.
     Asleep,
-    Reading(Loading),
+    Reading,
     Idle,
-    /// A later leader has been here.
-    Superseded,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Loading {
-    All,
-    Some,
+    /// A leader of this later term has been here.
+    Superseded(u64),
 }
 
 impl Placing {
@@ -169,22 +221,38 @@ impl Placing {
             doubtful: BTreeSet::new(),
             unsettled: BTreeSet::new(),
             asked: Vec::new(),
+            page: 64,
             asked_at: BTreeMap::new(),
             writing: BTreeMap::new(),
             moves: Stored::EMPTY,
             writing_moves: None,
             moves_doubtful: false,
+            moves_read: false,
+            acquainted: BTreeSet::new(),
+            was_placed: false,
+            rollout: Stored::EMPTY,
+            writing_rollout: None,
+            rollout_doubtful: true,
+            failed: BTreeMap::new(),
+            ran: BTreeMap::new(),
+            setbacks: Setbacks::default(),
+            well: BTreeMap::new(),
+            passed: BTreeSet::new(),
             reports: BTreeMap::new(),
             catalogs: BTreeMap::new(),
             absent: BTreeSet::new(),
             named: BTreeMap::new(),
-            duties: BTreeMap::new(),
+            lists: BTreeSet::new(),
+            duties: Arc::default(),
             lists_missing: false,
-            duties_of: BTreeSet::new(),
-            holders: BTreeMap::new(),
+            duties_of: None,
             pending: BTreeMap::new(),
             draining: BTreeMap::new(),
-            avoided: BTreeMap::new(),
+            avoided: Arc::default(),
+            underway: None,
+            dropped: 0,
+            failures: 0,
+            not_before: Moment::START,
             generation: 0,
             members: BTreeSet::new(),
             dirty: true,
@@ -194,21 +262,42 @@ impl Placing {
         }
     }
 
+    /// The later term of a leader whose rosters are in the store.
+    pub(crate) fn superseded(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Superseded(term) => Some(term),
+            Stage::Asleep | Stage::Reading | Stage::Idle => None,
+        }
+    }
+
     /// When there is something to do without news.
     pub(crate) fn wake_at(&self) -> Moment {
         match self.stage {
             Stage::Idle if self.is_writing() => Moment::NEVER,
             Stage::Idle => self.next,
-            Stage::Asleep | Stage::Reading(_) | Stage::Superseded => Moment::NEVER,
+            Stage::Asleep | Stage::Reading | Stage::Superseded(_) => Moment::NEVER,
         }
     }
 
     fn is_writing(&self) -> bool {
-        !self.writing.is_empty() || self.writing_moves.is_some()
+        !self.writing.is_empty() || self.writing_moves.is_some() || self.writing_rollout.is_some()
     }
 
     /// Whether a list is gone that this member's profile names.
     pub(crate) fn misses(&self, lists: &[String]) -> bool {
         lists.iter().any(|hash| self.absent.contains(hash))
+    }
+}
+
+/// Duties return to whom they avoided, but for the last.
+fn forgive(avoided: &mut Arc<Avoided>, forgiven: &[(DutyId, Moment)]) {
+    if forgiven.is_empty() {
+        return;
+    }
+    let avoided = Arc::make_mut(avoided);
+    for (duty, last) in forgiven {
+        if let Some(avoided) = avoided.get_mut(duty) {
+            avoided.retain(|_, until| *until >= *last);
+        }
     }
 }

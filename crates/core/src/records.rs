@@ -13,7 +13,9 @@ mod member;
 mod moves;
 mod profile;
 mod report;
+mod rollout;
 mod roster;
+pub mod salvage;
 mod view;
 
 use serde::Serialize;
@@ -26,12 +28,18 @@ pub use intent::{Intent, IntentState, Wish};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};
 pub use member::{MemberRecord, MemberState};
 pub use moves::{MAX_UNPLACED, Moved, Moves};
-pub use profile::{Drain, FamilyProfile, HostIdentity, Profile};
+pub use profile::{Canary, ClusterLead, Drain, FamilyProfile, HostIdentity, Profile};
 pub use report::{Failing, Report};
+pub use rollout::{FamilyRollout, Rollout};
 pub use roster::Roster;
 pub use view::{View, ViewEntry};
 
-use crate::store::Record;
+use crate::keys::Kind;
+use crate::store::{Key, Record};
+
+/// What is wrong with a record is told in so many characters: an error repeats what it met, and that
+/// may be as large as the record.
+const LONGEST_REASON: usize = 240;
 
 /// The format that this version writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
@@ -60,22 +68,42 @@ pub trait Content: Serialize + DeserializeOwned {
     /// Says which don't.
     fn check(&self) -> Result<(), String>;
 
+    /// Where it belongs, if it says whose it is.
+    fn place(&self) -> Option<Key> {
+        None
+    }
+
     /// Reads a record.
     ///
     /// # Errors
-    /// If it is corrupt, hostile or of a newer format.
+    /// If it is corrupt, hostile, of a newer format, or another's: whoever took it for what its key
+    /// says would write about one record and wait for another.
     fn read(record: &Record) -> Result<Self, Unreadable> {
-        let unreadable =
-            |reason: String| Unreadable { key: record.key.as_str().to_owned(), reason };
-        let content: Self = serde_json::from_slice(&record.value)
-            .map_err(|error| unreadable(format!("not the JSON expected: {error}")))?;
-        if content.format() != FORMAT {
-            return Err(unreadable(format!(
-                "format {} is not {FORMAT}: upgrade this program",
-                content.format()
-            )));
-        }
+        let unreadable = |reason: String| Unreadable {
+            key: record.key.as_str().to_owned(),
+            reason: shortened(reason),
+        };
+        let parsed: Result<Self, _> = serde_json::from_slice(&record.value);
+        let content = match parsed {
+            Ok(content) if content.format() == FORMAT => content,
+            // A newer format may look different in any way.
+            parsed => {
+                let reason = match (newer_format(&record.value), parsed) {
+                    (Some(newer), _) => {
+                        format!(
+                            "it has format {newer}, and this program reads {FORMAT}: upgrade it"
+                        )
+                    }
+                    (None, Ok(content)) => format!("there is no format {}", content.format()),
+                    (None, Err(error)) => format!("not the JSON expected: {error}"),
+                };
+                return Err(unreadable(reason));
+            }
+        };
         content.check().map_err(unreadable)?;
+        if let Some(place) = content.place().filter(|place| *place != record.key) {
+            return Err(unreadable(format!("by its content it belongs under {place}")));
+        }
         Ok(content)
     }
 
@@ -84,4 +112,97 @@ pub trait Content: Serialize + DeserializeOwned {
         // Our own types have string keys and finite numbers, which JSON always takes.
         serde_json::to_vec(self).unwrap_or_default()
     }
+}
+
+/// The format that a record claims, if that is newer than what this version reads.
+#[must_use]
+pub fn newer_format(value: &[u8]) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Claim {
+        format: u64,
+    }
+    let claim: Claim = serde_json::from_slice(value).ok()?;
+    (claim.format > u64::from(FORMAT)).then_some(claim.format)
+}
+
+/// What is wrong with a record, whichever kind it is of. Of a kind that this version doesn't know
+/// nothing is said.
+#[must_use]
+pub fn flaw(record: &Record) -> Option<Unreadable> {
+    match Kind::of(&record.key)? {
+        Kind::Member => MemberRecord::read(record).err(),
+        Kind::Profile => Profile::read(record).err(),
+        Kind::Catalog => Catalog::read(record).err(),
+        Kind::Roster => Roster::read(record).err(),
+        Kind::Report => Report::read(record).err(),
+        Kind::Rollout => Rollout::read(record).err(),
+        Kind::Moves => Moves::read(record).err(),
+        Kind::Lease => LeaseRecord::read(record).err(),
+        Kind::Intent => Intent::read(record).err(),
+        Kind::View => View::read(record).err(),
+        Kind::Board => Board::read(record).err(),
+        Kind::Once => flaw_of_once(record),
+    }
+}
+
+/// The program alone reads and writes these, and knows what is in them.
+fn flaw_of_once(record: &Record) -> Option<Unreadable> {
+    let said = match serde_json::from_slice::<serde_json::Value>(&record.value) {
+        Ok(content) if content.get("format").is_some_and(serde_json::Value::is_u64) => return None,
+        Ok(_) => "it has no format".to_owned(),
+        Err(error) => shortened(error.to_string()),
+    };
+    let reason = format!("not the JSON expected: {said}");
+    Some(Unreadable { key: record.key.as_str().to_owned(), reason })
+}
+
+/// Takes the records that can be read apart from those that can't.
+pub fn sift<'a, T: Content>(
+    records: impl IntoIterator<Item = &'a Record>,
+    unreadable: &mut Vec<Unreadable>,
+) -> Vec<T> {
+    let read = |record: &Record| T::read(record).map_err(|flaw| unreadable.push(flaw)).ok();
+    records.into_iter().filter_map(read).collect()
+}
+
+fn shortened(reason: String) -> String {
+    match reason.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
+        None => reason,
+    }
+}
+
+/// How many bytes a value takes within a record, with what parts it from the next.
+pub(crate) fn size(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).map_or(0, |bytes| bytes.len()) + 1
+}
+
+/// Keeps as many as there is room for, from the first, and says how many were left out.
+pub(crate) fn fit<T>(
+    room: &mut usize,
+    items: impl IntoIterator<Item = T>,
+    size: impl Fn(&T) -> usize,
+) -> (Vec<T>, u64) {
+    let (mut kept, mut over) = (Vec::new(), 0);
+    for item in items {
+        let size = size(&item);
+        if over == 0 && size <= *room {
+            *room -= size;
+            kept.push(item);
+        } else {
+            over += 1;
+        }
+    }
+    (kept, over)
+}
+
+/// Whether a term can have been that of a leader: the next one is above it, and has to be one that
+/// can be read.
+fn possible(term: u64) -> Result<(), String> {
+    if term > u64::MAX / 4 { Err(format!("term {term} is too high")) } else { Ok(()) }
+}
+
+/// What counts nothing isn't written.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

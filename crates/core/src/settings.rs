@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::time::Moment;
+
 /// The shortest ttl outside tests.
 pub const MIN_TTL: Duration = Duration::from_secs(3);
 
@@ -125,6 +127,13 @@ impl Timing {
     #[must_use]
     pub fn trust(&self) -> Duration {
         self.ttl.saturating_sub(self.margin)
+    }
+
+    /// When a beat was sent from which trust lasts until this moment.
+    #[must_use]
+    pub fn sent(&self, until: Moment) -> Moment {
+        let trust = u64::try_from(self.trust().as_nanos()).unwrap_or(u64::MAX);
+        Moment::from_nanos(until.as_nanos().saturating_sub(trust))
     }
 }
 

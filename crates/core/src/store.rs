@@ -8,8 +8,9 @@
 //!
 //! 1. Each [`Write`] of an [`Exchange`] is a compare-and-swap of its own. A refused write never
 //!    undoes another, and nothing relies on their order.
-//! 2. Reads see every write acknowledged before the exchange was sent (linearizable: from the
-//!    primary, from a quorum). Whether a read sees a write of its own exchange is left open.
+//! 2. Reads see every write acknowledged before the exchange was sent (from the primary, from a
+//!    quorum), as long as all is well. That keeps things quick: a stale read costs time, but never
+//!    two leaders. Whether a read sees a write of its own exchange is left open.
 //! 3. A [`Version`] never repeats for a key, not even after a delete. A store without such a
 //!    version of its own uses the write's [`Stamp`].
 //! 4. A store never sends a write a second time by itself: retries carry new stamps and are the
@@ -26,6 +27,9 @@ use std::time::Duration;
 
 /// The future that a store answers with.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Reply, StoreError>> + Send + 'a>>;
+
+/// The future of [`Store::obstacles`].
+pub type Obstacles<'a> = Pin<Box<dyn Future<Output = Vec<Obstacle>> + Send + 'a>>;
 
 /// What a hint calls. It is cheap, never blocks and may be called from any thread.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -53,6 +57,13 @@ pub trait Store: Send + Sync + 'static {
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Who keeps a write waiting at this moment, as far as the server tells and this user may
+    /// know. For people alone, and empty where nothing can be told. It uses no lane and may be
+    /// dropped at any time.
+    fn obstacles(&self) -> Obstacles<'_> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
 }
 
 /// Which queue an exchange belongs to. Exchanges of different lanes never wait for each other:
@@ -66,6 +77,18 @@ pub enum Lane {
     Change,
     /// Reads alone.
     Watch,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Access {
+    /// Taking part: whatever the store needs is made where it is missing.
+    #[default]
+    Full,
+    /// Looking: the right to read is enough, and nothing is made or written. Where nothing was
+    /// made yet, every record is absent.
+    Look,
 }
 
 /// What a store says about itself. The conformance kit and `doctor` read it.
@@ -162,6 +185,21 @@ pub struct Reply {
     pub writes: Vec<Outcome>,
     /// One for each read.
     pub reads: Vec<Found>,
+}
+
+impl Reply {
+    /// What is answered where there is no record and none can be made.
+    #[must_use]
+    pub fn of_nothing(exchange: &Exchange) -> Self {
+        let found = |read: &Read| match read {
+            Read::Key { .. } => Found::Absent,
+            Read::Prefix(_) => Found::Records(Vec::new()),
+        };
+        Self {
+            writes: vec![Outcome::Refused; exchange.writes.len()],
+            reads: exchange.reads.iter().map(found).collect(),
+        }
+    }
 }
 
 /// What became of one write.
@@ -276,6 +314,35 @@ impl Stamp {
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}.{}", self.writer, self.attempt)
+    }
+}
+
+/// Somebody else's lock that a write waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Obstacle {
+    /// The cluster and the key of the record that is locked, where that is known.
+    pub record: Option<(String, String)>,
+    /// Who holds it, since when and what it does, as the server tells: never a statement's values.
+    pub holder: String,
+}
+
+impl Obstacle {
+    /// A lock on this record, or on any, and who holds it.
+    #[must_use]
+    pub fn new(record: Option<(String, String)>, holder: impl Into<String>) -> Self {
+        Self { record, holder: holder.into() }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.record {
+            Some((cluster, key)) => {
+                write!(f, "{key} of the cluster {cluster} is locked by {}", self.holder)
+            }
+            None => write!(f, "records are locked by {}", self.holder),
+        }
     }
 }
 

@@ -1,13 +1,21 @@
 //! From records to the question that the planner answers.
 
-use std::cmp::Ordering;
+mod deploy;
+mod versions;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_planner as planner;
 
 use crate::duty::DutyId;
 use crate::names::MemberId;
-use crate::records::{Catalog, DutySpec, LeaderRule, Profile, Wish};
+use crate::records::{Canary, Catalog, DutySpec, LeaderRule, Profile, Rollout, Wish};
+
+pub use deploy::Answer;
+pub use versions::{Trial, lineages, runs_as, versions};
+
+/// What lists say about a duty, by the version that it needs.
+pub type Descriptions = BTreeMap<Option<String>, DutySpec>;
 
 /// All that a plan depends on.
 #[derive(Clone, Debug, Default)]
@@ -19,13 +27,21 @@ pub struct Survey {
     /// What they have to do beside their duties.
     pub loads: BTreeMap<MemberId, u64>,
     /// All duties that should run.
-    pub duties: BTreeMap<DutyId, DutySpec>,
+    pub duties: BTreeMap<DutyId, Descriptions>,
     /// Where each runs, or was asked to run.
     pub homes: BTreeMap<DutyId, MemberId>,
+    /// What the last node of a duty could run, where it is known to be gone.
+    pub ran: BTreeMap<DutyId, BTreeSet<String>>,
     /// Where each failed or never started.
     pub avoided: BTreeMap<DutyId, BTreeSet<MemberId>>,
     /// What operators ask for.
     pub wishes: Vec<Wish>,
+    /// Lists are missing that members name: nothing changes its version meanwhile.
+    pub incomplete: bool,
+    /// What is remembered about versions.
+    pub rollout: Rollout,
+    /// Who prepares for which duty, and whether it said that it has.
+    pub preparing: BTreeMap<DutyId, (MemberId, bool)>,
     /// How to place.
     pub policy: planner::Policy,
 }
@@ -50,6 +66,8 @@ struct Wishes<'a> {
     cordoned: BTreeSet<&'a str>,
     drained: BTreeSet<&'a str>,
     frozen: bool,
+    held: BTreeSet<&'a str>,
+    canaries: BTreeMap<&'a str, Canary>,
 }
 
 impl<'a> Wishes<'a> {
@@ -57,7 +75,7 @@ impl<'a> Wishes<'a> {
         let mut sorted = Self::default();
         for wish in wishes {
             match wish {
-                Wish::Resign { .. } => {}
+                Wish::Resign { .. } | Wish::Promote { .. } | Wish::Abort { .. } => {}
                 Wish::Pin { duty, node, required: true } => {
                     sorted.pins.insert(duty, planner::Pin::Required(node.clone()));
                 }
@@ -77,6 +95,12 @@ impl<'a> Wishes<'a> {
                     sorted.drained.insert(node);
                 }
                 Wish::Freeze => sorted.frozen = true,
+                Wish::Hold { family } => {
+                    sorted.held.insert(family);
+                }
+                Wish::Canary { family, canary } => {
+                    sorted.canaries.insert(family, *canary);
+                }
             }
         }
         sorted
@@ -84,20 +108,25 @@ impl<'a> Wishes<'a> {
 }
 
 impl Survey {
-    /// The question for the planner. What operators ask of unknown nodes or duties changes
-    /// nothing (F43).
-    #[must_use]
-    pub fn question(&self) -> Question {
-        let wishes = Wishes::sort(&self.wishes);
+    /// The question for the planner, with one description for each duty. What operators ask of
+    /// unknown nodes or duties changes nothing (F43).
+    fn question<'a>(
+        &self,
+        wishes: &Wishes<'_>,
+        chosen: impl IntoIterator<Item = Option<&'a DutySpec>>,
+    ) -> Question {
         let members: Vec<MemberId> = self.members.keys().cloned().collect();
         let at: BTreeMap<&MemberId, usize> =
             members.iter().enumerate().map(|(at, id)| (id, at)).collect();
-        let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, &wishes));
+        let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, wishes));
         let nodes: Vec<planner::Node> = nodes.collect();
         let named = |name: &str| nodes.iter().position(|node| node.name == name);
-        let duties = self.duties.iter().map(|(id, spec)| {
+        let duties = self.duties.keys().zip(chosen).map(|(id, spec)| {
             let avoided = self.avoided.get(id).into_iter().flatten();
-            let mut duty = described(id, spec);
+            let mut duty = spec.map_or_else(
+                || planner::Duty::new(id.family(), id.name()),
+                |spec| described(id, spec),
+            );
             duty.avoid = avoided.filter_map(|member| at.get(member).copied()).collect();
             duty.running = self.homes.get(id).and_then(|member| at.get(member).copied());
             duty.paused = wishes.paused.contains(id.as_str());
@@ -181,36 +210,24 @@ fn described(id: &DutyId, spec: &DutySpec) -> planner::Duty {
     }
 }
 
-/// All duties that catalogs list. Where they differ about one, the one for the newest version
-/// counts: that is how the next deployment describes it.
-pub fn known<'a>(catalogs: impl IntoIterator<Item = &'a Catalog>) -> BTreeMap<DutyId, DutySpec> {
-    let mut known: BTreeMap<DutyId, DutySpec> = BTreeMap::new();
+/// All duties that catalogs list, each as every version describes it.
+pub fn known<'a>(
+    catalogs: impl IntoIterator<Item = &'a Catalog>,
+) -> BTreeMap<DutyId, Descriptions> {
+    let mut known: BTreeMap<DutyId, Descriptions> = BTreeMap::new();
     for catalog in catalogs {
         for spec in &catalog.duties {
             let Ok(id) = DutyId::new(&catalog.family, &spec.name) else { continue };
-            let older = |there: &DutySpec| compare(there, spec) == Ordering::Less;
-            if known.get(&id).is_none_or(older) {
-                known.insert(id, spec.clone());
+            let described = known.entry(id).or_default();
+            let there = described.get(&spec.version);
+            // Where lists differ about a version, content decides and not the order of reading.
+            let content = |spec: &DutySpec| format!("{spec:?}");
+            if there.is_none_or(|there| there != spec && content(there) < content(spec)) {
+                described.insert(spec.version.clone(), spec.clone());
             }
         }
     }
     known
-}
-
-/// By version, numbers as numbers; then by content, so that the order of reading doesn't matter.
-fn compare(a: &DutySpec, b: &DutySpec) -> Ordering {
-    let parts = |spec: &DutySpec| -> Vec<(u64, String)> {
-        let version = spec.version.clone().unwrap_or_default();
-        let part = |part: &str| (part.parse().unwrap_or(u64::MAX), part.to_owned());
-        version.split(['.', '-', '+']).map(part).collect()
-    };
-    let versions = match (&a.version, &b.version) {
-        (None, None) => Ordering::Equal,
-        (None, Some(_)) => Ordering::Less,
-        (Some(_), None) => Ordering::Greater,
-        (Some(_), Some(_)) => parts(a).cmp(&parts(b)),
-    };
-    versions.then_with(|| format!("{a:?}").cmp(&format!("{b:?}")))
 }
 
 #[cfg(test)]
@@ -222,14 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_description_of_a_duty_counts_whatever_the_order() {
-        let old = Catalog::of("p", &[versioned("a", "9"), DutySpec::named("only-old")]);
-        let new = Catalog::of("p", &[versioned("a", "10"), DutySpec::named("only-new")]);
+    fn every_version_of_a_duty_is_known_whatever_the_order() {
+        let old = Catalog::of("p", &[versioned("a", "9"), DutySpec::named("only-old")], 1 << 20);
+        let new = Catalog::of("p", &[versioned("a", "10"), DutySpec::named("only-new")], 1 << 20);
         let one = known(old.iter().chain(&new));
         assert_eq!(one, known(new.iter().chain(&old)));
         assert_eq!(one.len(), 3);
         let a = one.get(&DutyId::new("p", "a").unwrap()).unwrap();
-        assert_eq!(a.version.as_deref(), Some("10"));
+        assert_eq!(a.len(), 2);
+        let heavy = DutySpec { weight: 7, ..versioned("a", "9") };
+        let heavy = Catalog::of("p", &[heavy], 1 << 20);
+        assert_eq!(known(old.iter().chain(&heavy)), known(heavy.iter().chain(&old)));
     }
 
     #[test]
@@ -240,7 +260,8 @@ mod tests {
             profile.families.insert("p".to_owned(), crate::records::FamilyProfile::default());
             profile
         };
-        let duties = known(&Catalog::of("p", &[DutySpec::named("a"), DutySpec::named("b")]));
+        let duties =
+            known(&Catalog::of("p", &[DutySpec::named("a"), DutySpec::named("b")], 1 << 20));
         let homes = duties.keys().map(|duty| (duty.clone(), one.clone())).collect();
         let mut survey = Survey {
             members: [(one, able("one")), (two.clone(), able("two"))].into(),
@@ -249,14 +270,12 @@ mod tests {
             wishes: vec![Wish::Move { duty: "p/a".into(), node: "two".into() }],
             ..Survey::default()
         };
-        let question = survey.question();
-        let plan = planner::plan(&question.situation);
+        let Answer { question, plan, .. } = survey.answer(&planner::plan);
         let a = DutyId::new("p", "a").unwrap();
         assert_eq!(survey.asked_for(&question, &plan), [(&a, Some("one"), "two")]);
         assert!(plan.moves.iter().all(|step| question.duties[step.duty] != a), "{plan:?}");
         survey.homes.insert(a, two);
-        let question = survey.question();
-        let plan = planner::plan(&question.situation);
+        let Answer { question, plan, .. } = survey.answer(&planner::plan);
         assert_eq!(survey.asked_for(&question, &plan), [], "it is there");
     }
 
@@ -266,10 +285,10 @@ mod tests {
         let member = MemberId::new("m1");
         let mut survey = Survey {
             members: [(member, Profile::named("one"))].into(),
-            duties: known(&Catalog::of("p", &[DutySpec::named("a")])),
+            duties: known(&Catalog::of("p", &[DutySpec::named("a")], 1 << 20)),
             ..Survey::default()
         };
-        let before = survey.question().situation;
+        let before = survey.answer(&planner::plan).question.situation;
         survey.wishes = vec![
             Wish::Pin { duty: "p/ghost".into(), node: "one".into(), required: true },
             Wish::Pause { duty: "no slash".into() },
@@ -277,7 +296,7 @@ mod tests {
             Wish::Cordon { node: "ghost".into() },
             Wish::Drain { node: String::new() },
         ];
-        let after = survey.question().situation;
+        let after = survey.answer(&planner::plan).question.situation;
         assert_eq!(before.nodes, after.nodes);
         assert_eq!(before.duties, after.duties);
     }

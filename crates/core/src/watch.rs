@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::backoff::Backoff;
 use crate::mutant::{Mutant, Planted};
 use crate::random::Random;
-use crate::records::{Content, MemberRecord, MemberState};
+use crate::records::{Content, MemberRecord, MemberState, Unreadable};
 use crate::store::{Found, Version};
 use crate::time::Moment;
 
@@ -35,6 +35,11 @@ pub(crate) struct Watch {
     pub(crate) closing: bool,
     /// A closing failed: the record is to be read again before anything is concluded.
     doubted: bool,
+    /// It came to hold a lease that was watched, so that its record must be there or must have been
+    /// there of late; if it isn't, the store forgot it. Its ttl is taken to be this.
+    expected: Option<Duration>,
+    /// It was seen alive.
+    met: bool,
     /// A witness has proven that nothing of the member runs any more.
     dead: bool,
     refusals: Backoff,
@@ -44,7 +49,11 @@ pub(crate) struct Watch {
 enum Sight {
     Nothing,
     Absent,
-    Unreadable,
+    /// It was seen alive, with this ttl, and nobody deletes such a record: the store forgot it, or
+    /// the read is stale.
+    Vanished(Duration),
+    /// With the ttl that was last read of it, if one was and it was alive then.
+    Unreadable(Option<Duration>),
     Seen(Seen),
 }
 
@@ -64,8 +73,11 @@ struct Seen {
 pub(crate) enum Verdict {
     /// Not read yet.
     Unread,
-    /// There is no record; it must be created as expired before anything is concluded.
+    /// There is no record, and none was seen; it must be created as expired before anything is concluded.
     Absent,
+    /// There is no record any more, though nobody closed it. It must be created as evicted: that
+    /// proves that it is gone, and only from then on does its last trust run out.
+    Vanished,
     /// It can't be read; nothing is concluded.
     Unreadable,
     /// It may not be closed before this moment.
@@ -85,16 +97,40 @@ impl Watch {
             probed: false,
             closing: false,
             doubted: false,
+            expected: None,
+            met: false,
             dead: false,
             refusals: Backoff::new(Duration::from_millis(20), SLOWEST),
         }
+    }
+
+    /// Takes in that the member came to hold a lease while that was watched.
+    pub(crate) fn expect(&mut self, ttl: Duration) {
+        self.expected = Some(ttl);
     }
 
     /// The version already known, so that a read can leave out what didn't change.
     pub(crate) fn version(&self) -> Option<&Version> {
         match &self.sight {
             Sight::Seen(seen) => Some(&seen.version),
-            Sight::Nothing | Sight::Absent | Sight::Unreadable => None,
+            Sight::Nothing | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => None,
+        }
+    }
+
+    /// Whether the member was seen alive.
+    pub(crate) fn is_met(&self) -> bool {
+        self.met
+    }
+
+    /// The ttl of a member whose record is gone although nobody closed it.
+    pub(crate) fn vanished(&self) -> Option<Duration> {
+        match &self.sight {
+            Sight::Vanished(ttl) if !self.dead => Some(*ttl),
+            Sight::Vanished(_)
+            | Sight::Nothing
+            | Sight::Absent
+            | Sight::Unreadable(_)
+            | Sight::Seen(_) => None,
         }
     }
 
@@ -102,33 +138,67 @@ impl Watch {
     pub(crate) fn seen(&self) -> Option<(&MemberRecord, &Version)> {
         match &self.sight {
             Sight::Seen(seen) => Some((&seen.record, &seen.version)),
-            Sight::Nothing | Sight::Absent | Sight::Unreadable => None,
+            Sight::Nothing | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => None,
         }
     }
 
-    /// Takes in the answer to a read that was sent and received at these moments.
-    pub(crate) fn observe(&mut self, sent: Moment, now: Moment, found: &Found, planted: Planted) {
+    /// Takes in the answer to a read that was sent and received at these moments; says what can't
+    /// be read, when that is news.
+    pub(crate) fn observe(
+        &mut self,
+        sent: Moment,
+        now: Moment,
+        found: &Found,
+        planted: Planted,
+    ) -> Option<Unreadable> {
         let received = if planted.is(Mutant::WatchFromSend) { sent } else { now };
         self.doubted = false;
         let record = match found {
-            Found::Unchanged => return self.missed(sent),
-            Found::Absent | Found::Records(_) => {
-                self.sight = Sight::Absent;
-                return;
+            Found::Record(record) if self.version() != Some(&record.version) => record,
+            Found::Unchanged | Found::Record(_) => {
+                self.missed(sent);
+                return None;
             }
-            Found::Record(record) => record,
+            Found::Absent | Found::Records(_) => {
+                self.missing(planted);
+                return None;
+            }
         };
-        if self.version() == Some(&record.version) {
-            return self.missed(sent);
-        }
         match MemberRecord::read(record) {
             Ok(content) => {
                 let earliest = self.stale.unwrap_or(Moment::START);
                 self.saw(content, record.version.clone(), received, earliest, record.age);
                 self.stale = Some(sent);
+                None
             }
-            Err(_) => self.sight = Sight::Unreadable,
+            Err(unreadable) => {
+                let ttl = match &self.sight {
+                    Sight::Unreadable(_) => return None,
+                    Sight::Vanished(ttl) => Some(*ttl),
+                    Sight::Seen(seen) => Some(seen.record.ttl()),
+                    Sight::Nothing | Sight::Absent => self.expected,
+                };
+                self.sight = Sight::Unreadable(ttl);
+                Some(unreadable)
+            }
         }
+    }
+
+    /// There is no record, or not any more.
+    fn missing(&mut self, planted: Planted) {
+        let vanished = match &self.sight {
+            Sight::Vanished(ttl) => Some(*ttl),
+            Sight::Seen(seen) => match seen.record.state {
+                MemberState::Alive => Some(seen.record.ttl()),
+                // It was deleted, as closed members are, and stays closed.
+                MemberState::Evicted | MemberState::Left | MemberState::Expired => return,
+            },
+            Sight::Nothing => self.expected,
+            Sight::Unreadable(ttl) => *ttl,
+            Sight::Absent => None,
+        };
+        let waits = vanished.filter(|_| !planted.is(Mutant::VanishedClosedAtOnce));
+        self.sight = waits.map_or(Sight::Absent, Sight::Vanished);
     }
 
     /// Takes in the proof that nothing of the member runs any more.
@@ -159,6 +229,7 @@ impl Watch {
         let recent =
             Moment::from_nanos(received.as_nanos().saturating_sub(record.due().as_nanos() as u64));
         let earliest = earliest.max(recent).min(received);
+        self.met |= record.state == MemberState::Alive;
         self.sight = Sight::Seen(Seen { record, version, received, earliest, age });
         self.misses = 0;
         self.probed = false;
@@ -184,7 +255,9 @@ impl Watch {
         let seen = match &self.sight {
             Sight::Nothing => return Verdict::Unread,
             Sight::Absent => return Verdict::Absent,
-            Sight::Unreadable => return Verdict::Unreadable,
+            Sight::Vanished(_) if self.dead => return Verdict::Absent,
+            Sight::Vanished(_) => return Verdict::Vanished,
+            Sight::Unreadable(_) => return Verdict::Unreadable,
             Sight::Seen(seen) => seen,
         };
         let ttl = if planted.is(Mutant::WatcherUsesOwnTtl) { own_ttl } else { seen.record.ttl() };
@@ -216,7 +289,9 @@ impl Watch {
             Sight::Seen(seen) if seen.record.state == MemberState::Alive => {
                 self.beat_visible_at(seen, now, random)
             }
-            Sight::Seen(_) | Sight::Absent | Sight::Unreadable => now + SLOWEST,
+            Sight::Seen(_) | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => {
+                now + SLOWEST
+            }
             Sight::Nothing => now,
         };
         if push { at } else { at.min(now + SLOWEST) }
@@ -303,18 +378,41 @@ mod tests {
         assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::Unread, "read it first");
     }
 
-    #[test]
-    fn what_cannot_be_read_is_neither_absent_nor_closed() {
-        let garbage = Found::Record(Record {
+    fn garbage() -> Found {
+        Found::Record(Record {
             key: Key::new("member/m"),
             value: b"{\"format\":1".to_vec(),
-            version: Version::new("1"),
+            version: Version::new("garbage"),
             age: None,
-        });
-        let watch = watching(&[(0, 1, garbage)]);
+        })
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_neither_absent_nor_closed() {
+        let watch = watching(&[(0, 1, garbage())]);
         assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::Unreadable);
         let watch = watching(&[(0, 1, Found::Absent)]);
         assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::Absent);
+    }
+
+    #[test]
+    fn what_was_there_and_is_gone_is_waited_for_unless_it_was_closed() {
+        let gone = |before: Found| watching(&[(0, 100, before), (5000, 5010, Found::Absent)]);
+        let verdict = |watch: &Watch| watch.verdict(TTL, Planted::default());
+        let alive = gone(beat(1, MemberState::Alive));
+        assert_eq!(verdict(&alive), Verdict::Vanished, "the store forgot it");
+        assert_eq!(alive.vanished(), Some(TTL));
+        let evicted = gone(beat(1, MemberState::Evicted));
+        assert_eq!(verdict(&evicted), Verdict::EvictedUntil(at(15_100)));
+        let left = gone(beat(1, MemberState::Left));
+        assert_eq!(verdict(&left), Verdict::Closed(MemberState::Left), "it was cleaned up");
+        let alive = (0, 100, beat(1, MemberState::Alive));
+        let damaged = [alive, (1000, 1010, garbage()), (2000, 2010, Found::Absent)];
+        assert_eq!(verdict(&watching(&damaged)), Verdict::Vanished, "damaged first, then gone");
+        let mut unseen = Watch::new();
+        unseen.expect(TTL);
+        unseen.observe(at(0), at(10), &Found::Absent, Planted::default());
+        assert_eq!(verdict(&unseen), Verdict::Vanished, "it took a lease of late");
     }
 
     #[test]

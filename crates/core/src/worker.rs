@@ -28,6 +28,27 @@ pub enum DutyStatus {
     Done,
 }
 
+/// How far a member is with what a duty needs before it can start here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Preparation {
+    Underway,
+    Done,
+    Failed(String),
+}
+
+/// What a new roster changes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Orders {
+    /// Wanted, and wasn't.
+    pub(crate) new: Vec<DutyId>,
+    /// Was wanted, and isn't; and for whom its lease is freed.
+    pub(crate) gone: Vec<(DutyId, Option<MemberId>)>,
+    /// To be prepared for.
+    pub(crate) prepare: Vec<DutyId>,
+    /// Neither wanted nor to be prepared for any more.
+    pub(crate) forget: Vec<DutyId>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Worker {
     pub(crate) families: BTreeMap<String, FamilyProfile>,
@@ -40,6 +61,8 @@ pub(crate) struct Worker {
     term: u64,
     revision: u64,
     pub(crate) wanted: BTreeSet<DutyId>,
+    /// Duties that run elsewhere until this node is prepared for them.
+    preparing: BTreeMap<DutyId, Preparation>,
     pub(crate) statuses: BTreeMap<DutyId, DutyStatus>,
     pub(crate) load: u64,
     pub(crate) progress: BTreeMap<DutyId, String>,
@@ -75,6 +98,7 @@ impl Worker {
             term: 0,
             revision: 0,
             wanted: BTreeSet::new(),
+            preparing: BTreeMap::new(),
             statuses: BTreeMap::new(),
             load: 0,
             progress: BTreeMap::new(),
@@ -106,10 +130,11 @@ impl Worker {
         family: &str,
         mut profile: FamilyProfile,
         duties: &[DutySpec],
+        max_value: usize,
     ) {
         self.served = true;
         profile.catalogs.clear();
-        for catalog in Catalog::of(family, duties) {
+        for catalog in Catalog::of(family, duties, max_value) {
             let hash = catalog.hash();
             let stage = ListingStage::Due(now);
             let listing = Listing { content: catalog.bytes(), stage };
@@ -161,17 +186,38 @@ impl Worker {
         listing.min(self.due).min(self.report.wake_at())
     }
 
-    /// Takes in a roster; says what is wanted that wasn't, and what was wanted that isn't.
-    pub(crate) fn obey(&mut self, roster: Roster) -> (Vec<DutyId>, Vec<DutyId>) {
+    /// Takes in a roster; says what it changes.
+    pub(crate) fn obey(&mut self, mut roster: Roster) -> Orders {
         if roster.term < self.term {
-            return (Vec::new(), Vec::new());
+            return Orders::default();
         }
         self.term = roster.term;
         self.revision = roster.revision;
         let new = roster.duties.difference(&self.wanted).cloned().collect();
-        let gone = self.wanted.difference(&roster.duties).cloned().collect();
+        let gone = self.wanted.difference(&roster.duties);
+        let gone = gone.map(|duty| (duty.clone(), roster.successors.remove(duty))).collect();
+        let former = std::mem::take(&mut self.preparing);
+        let forget =
+            |duty: &&DutyId| !roster.preparing.contains(*duty) && !roster.duties.contains(*duty);
+        let forget = former.keys().filter(forget).cloned().collect();
+        let prepare = |duty: &&DutyId| !former.contains_key(*duty);
+        let prepare = roster.preparing.iter().filter(prepare).cloned().collect();
+        for duty in roster.preparing {
+            let preparation = former.get(&duty).cloned().unwrap_or(Preparation::Underway);
+            self.preparing.insert(duty, preparation);
+        }
         self.wanted = roster.duties;
-        (new, gone)
+        Orders { new, gone, prepare, forget }
+    }
+
+    /// Notes how preparing for a duty ended; says whether that is news.
+    pub(crate) fn prepared(&mut self, duty: &DutyId, result: Result<(), String>) -> bool {
+        let Some(preparation) = self.preparing.get_mut(duty) else { return false };
+        *preparation = match result {
+            Ok(()) => Preparation::Done,
+            Err(error) => Preparation::Failed(error),
+        };
+        true
     }
 
     /// There may be something to report: soon, and at most once a beat.
@@ -197,6 +243,17 @@ impl Worker {
         report.roster = self.revision;
         report.load = self.load;
         report.progress.clone_from(&self.progress);
+        for (duty, preparation) in &self.preparing {
+            match preparation {
+                Preparation::Underway => {}
+                Preparation::Done => {
+                    report.prepared.insert(duty.clone());
+                }
+                Preparation::Failed(error) => {
+                    report.unprepared.insert(duty.clone(), error.clone());
+                }
+            }
+        }
         for (duty, status) in &self.statuses {
             match status {
                 DutyStatus::Active => {}

@@ -8,10 +8,11 @@ use incumbent_core::records::{
 };
 use incumbent_core::store::{Key, Record, Version};
 
-const GOLDEN: [(&str, &str); 8] = [
+const GOLDEN: [(&str, &str); 9] = [
     ("member", include_str!("golden/member.json")),
     ("member", include_str!("golden/member_evicted.json")),
     ("lease", include_str!("golden/lease_held.json")),
+    ("lease", include_str!("golden/lease_marked.json")),
     ("lease", include_str!("golden/lease_free.json")),
     ("profile", include_str!("golden/profile.json")),
     ("view", include_str!("golden/view.json")),
@@ -19,8 +20,11 @@ const GOLDEN: [(&str, &str); 8] = [
     ("intent", include_str!("golden/intent.json")),
 ];
 
+/// A record under the key that it belongs to.
 fn stored(kind: &str, value: &[u8]) -> Record {
-    let key = Key::new(&format!("{kind}/x"));
+    let content: serde_json::Value = serde_json::from_slice(value).unwrap_or_default();
+    let named = content.get("id").or(content.get("name")).and_then(serde_json::Value::as_str);
+    let key = Key::new(&format!("{kind}/{}", named.unwrap_or("x")));
     Record { key, value: value.to_vec(), version: Version::new("1"), age: None }
 }
 

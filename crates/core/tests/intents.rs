@@ -79,6 +79,7 @@ fn node(now: Moment) -> (Node, LeaseName) {
         // A beat comes while a read is on its way, which may take five seconds.
         timing: Timing { beat: Duration::from_secs(2), ..Timing::default() },
         push: true,
+        max_value: 16 << 20,
         placement: incumbent_core::Placement::default(),
         membership: false,
         planted: Planted::default(),

@@ -16,6 +16,7 @@ mod crew;
 mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crew::Crew;
 
@@ -207,4 +208,30 @@ fn what_never_starts_or_never_stops_is_moved(crew: &mut Crew) {
         pollster::block_on(crew.cluster.unpin("work/stuck")).unwrap();
     }
     judge(crew, 3);
+}
+
+#[test]
+fn nothing_runs_twice_when_a_sqlite_file_is_emptied() {
+    nothing_runs_twice_when_the_store_is_emptied(&mut Crew::new("sqlite"));
+}
+
+#[test]
+fn nothing_runs_twice_when_postgres_tables_are_emptied() {
+    nothing_runs_twice_when_the_store_is_emptied(&mut Crew::new(&server::shared()));
+}
+
+/// O6: the leader still knows who lived a moment ago, and they still trust in what they have.
+fn nothing_runs_twice_when_the_store_is_emptied(crew: &mut Crew) {
+    let duties = twelve();
+    for _ in 0..4 {
+        crew.start(&duties, &[]);
+    }
+    crew.spread(&duties, &[3, 3, 3, 3]);
+    std::thread::park_timeout(Duration::from_secs(1));
+    let starts = crew.starts();
+    crew.empty_the_store();
+    // Everybody loses what it has, and it runs again in later terms.
+    crew.until("all start again", |crew| crew.starts() >= starts + duties.len());
+    crew.spread(&duties, &[3, 3, 3, 3]);
+    judge(crew, 12 * 2);
 }

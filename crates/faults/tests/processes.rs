@@ -24,7 +24,8 @@ const TTL: Duration = Duration::from_secs(1);
 fn never_two_that_trust_at_one_instant() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("cluster.db").display());
-    let mut fleet = Fleet::start(directory.path(), &url, CANDIDATES);
+    let mut fleet =
+        Fleet::start(env!("CARGO_BIN_EXE_candidate"), directory.path(), &url, CANDIDATES);
     let cluster = Cluster::new(blocking::open(&url).unwrap(), "faults").unwrap();
     let rounds = rounds();
     for round in 0..rounds {
@@ -34,8 +35,7 @@ fn never_two_that_trust_at_one_instant() {
             0 => fleet.replace_killed(leader),
             1 => {
                 // Past everything: another has taken over when it goes on.
-                fleet.signal(leader, Signal::STOP);
-                fleet.await_election();
+                fleet.stop_until_replaced(leader);
                 fleet.signal(leader, Signal::CONT);
             }
             2 => fleet.tell_to_resign(leader),
@@ -49,7 +49,7 @@ fn never_two_that_trust_at_one_instant() {
             }
             _ => {
                 // Through the store, as an operator would. If nobody leads, somebody soon will.
-                let asked = blocking::request_resign(&cluster, "lease");
+                let asked = blocking::wait(cluster.request_resign("lease"));
                 assert!(
                     matches!(asked, Ok(_) | Err(ClusterError::NobodyLeads { .. })),
                     "{asked:?}"
@@ -59,7 +59,7 @@ fn never_two_that_trust_at_one_instant() {
     }
     fleet.next_leader();
     let histories = fleet.stop();
-    let account = incumbent_faults::check(&histories).unwrap_or_else(|violation| {
+    let account = incumbent_proving::check(&histories).unwrap_or_else(|violation| {
         panic!("{violation}");
     });
     println!("{rounds} rounds: {account:?}");

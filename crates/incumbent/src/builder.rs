@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::names;
-use incumbent_core::records::{Evidence, Profile};
+use incumbent_core::records::{ClusterLead, Evidence, Profile};
 use incumbent_core::settings::MIN_TTL;
 use incumbent_core::{Config, Placement, Timing};
 use tokio::sync::oneshot;
@@ -21,7 +21,8 @@ use crate::node::{Inner, Node};
 use crate::open::{self, OpenStore};
 use crate::registry::Registry;
 use crate::shared::Shared;
-use crate::{host, seed, thread, witness, workers};
+use crate::slots::Gates;
+use crate::{durability, host, seed, thread, witness, workers};
 
 /// Describes a node that is to join. All has a default but the store.
 #[derive(Clone)]
@@ -40,6 +41,7 @@ pub struct Builder {
     pub(crate) capacity: Option<u64>,
     pub(crate) max_duties: Option<u32>,
     membership: bool,
+    pub(crate) cluster_lead: ClusterLead,
     witness: bool,
     evidence: Option<Evidence>,
     least_ttl: Duration,
@@ -71,6 +73,7 @@ impl Builder {
             capacity: None,
             max_duties: None,
             membership: true,
+            cluster_lead: ClusterLead::Normal,
             witness: true,
             evidence: None,
             least_ttl: MIN_TTL,
@@ -177,7 +180,7 @@ impl Builder {
 
     /// Whether the node watches the processes of those it waits for, where they run on this
     /// machine and gave evidence (yes); see [`witness`](crate::witness). Switch it off where a
-    /// machine may be a copy of another that goes on: such a copy has the same boot id.
+    /// machine may be a copy of another that goes on with the same host name and network cards.
     #[must_use]
     pub fn witness(mut self, witness: bool) -> Self {
         self.witness = witness;
@@ -223,6 +226,7 @@ impl Builder {
     /// within the [join time-out](Self::join_timeout).
     pub async fn join(self, store: impl Into<OpenStore>) -> Result<Node, JoinError> {
         let store = store.into();
+        refuse_witness()?;
         let timing = self.timing()?;
         let profile = self.profile()?;
         let name = profile.node.clone();
@@ -235,6 +239,7 @@ impl Builder {
             profile,
             timing: timing.clone(),
             push: false,
+            max_value: store.capabilities().max_value,
             placement: self.placement,
             membership: self.membership,
             planted: Planted::default(),
@@ -252,6 +257,7 @@ impl Builder {
             joined,
             join_within: self.join_timeout,
         };
+        thread::start()?;
         thread::spawn(driver::run(start))?;
         // From here on dropping this future drops the node, which then leaves.
         let registry = Arc::new(Registry::default());
@@ -267,11 +273,13 @@ impl Builder {
             drain,
             membership,
             families: Families::default(),
+            gates: Gates::default(),
         };
         let node = Node { inner: Arc::new(inner) };
         let last = "the store failed while the node joined".to_owned();
         let waited = self.join_timeout;
         answer.await.unwrap_or(Err(JoinError::TimedOut { waited, last }))?;
+        durability::warn_once(&node.inner.cluster.store);
         Ok(node)
     }
 
@@ -314,11 +322,21 @@ impl Builder {
         profile.host = host::identity();
         profile.capacity = self.capacity;
         profile.max_duties = self.max_duties;
+        profile.cluster_lead = self.cluster_lead;
         if let Some(host) = &mut profile.host {
             host.evidence = self.evidence.clone().or_else(own_evidence);
         }
         Ok(profile)
     }
+}
+
+/// A program that was started again as its own witness and didn't notice would lead beside itself.
+fn refuse_witness() -> Result<(), EnvironmentError> {
+    let Some(value) = witness::whose_witness() else { return Ok(()) };
+    let reason = "this process was started as the witness of another and must not join: call \
+                  `incumbent::witness::init()` first in `main`, unconditionally"
+        .to_owned();
+    Err(EnvironmentError::Bad { variable: "INCUMBENT_WITNESS_OF", value, reason })
 }
 
 /// With a witness, the death of this process is all that is to be proven.

@@ -10,6 +10,7 @@ use crate::hold::Hold;
 use crate::leadership::Leadership;
 use crate::node::Keep;
 use crate::registry::Claim;
+use crate::scope::Scope;
 use crate::term::Term;
 
 /// A node's standing for a lease. It contends until it is elected, and again after each loss,
@@ -55,6 +56,7 @@ impl Campaign {
             grip: Arc::clone(&hold.grip),
             commands: self.commands.clone(),
             cluster: self.cluster.clone(),
+            scope: Scope::new(&hold.grip, Arc::downgrade(&hold)),
         };
         Leadership::new(hold, term, self.keep.clone())
     }

@@ -14,10 +14,19 @@ use incumbent_core::{self as core, LeaseName, Preference};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidacy {
-    lease: String,
+    lease: Wanted,
     candidacy: core::Candidacy,
     pub(crate) drain: Option<Duration>,
     pub(crate) overrun: Overrun,
+}
+
+/// What a candidacy is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// A lease of this name, as somebody gave it.
+    Named(String),
+    /// One of incumbent's own.
+    Own(LeaseName),
 }
 
 /// What to do about work that can't be ended: blocking work, or a task that never yields.
@@ -37,8 +46,17 @@ impl Candidacy {
     /// Stands for this lease like anybody else.
     #[must_use]
     pub fn new(lease: impl Into<String>) -> Self {
+        Self::of(Wanted::Named(lease.into()))
+    }
+
+    /// Stands for a lease of incumbent's own, whose name no application may use.
+    pub(crate) fn own(lease: LeaseName) -> Self {
+        Self::of(Wanted::Own(lease))
+    }
+
+    fn of(lease: Wanted) -> Self {
         Self {
-            lease: lease.into(),
+            lease,
             candidacy: core::Candidacy::default(),
             drain: None,
             overrun: Overrun::default(),
@@ -68,7 +86,8 @@ impl Candidacy {
         self
     }
 
-    /// Whether the node takes the lease at all. One that doesn't only follows it.
+    /// Whether the node takes the lease at all. One that doesn't only follows it, so that
+    /// [`Node::known_leader`](crate::Node::known_leader) knows who leads.
     #[must_use]
     pub fn electable(mut self, electable: bool) -> Self {
         self.candidacy.electable = electable;
@@ -90,7 +109,10 @@ impl Candidacy {
     }
 
     pub(crate) fn name(&self) -> Result<LeaseName, NameError> {
-        LeaseName::new(&self.lease)
+        match &self.lease {
+            Wanted::Named(name) => LeaseName::new(name),
+            Wanted::Own(lease) => Ok(lease.clone()),
+        }
     }
 
     pub(crate) fn core(&self) -> core::Candidacy {

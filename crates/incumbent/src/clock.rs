@@ -44,7 +44,8 @@ pub fn now() -> Moment {
     Moment::from_nanos(1) + passed
 }
 
-/// Wall-clock milliseconds since 1970, for people to read. Nothing is ever decided by it (F4).
+/// Wall-clock milliseconds since 1970, for people to read. Nothing about leases is ever decided by
+/// it (F4); only when a periodic job is due is, because schedules are about that clock.
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "for display alone")]
 pub fn wall_ms() -> u64 {

@@ -2,9 +2,12 @@
 
 mod duties;
 mod intents;
+mod journal;
 mod picture;
 mod plan;
 mod reading;
+mod repair;
+mod rollout;
 mod watch;
 mod wishes;
 
@@ -12,19 +15,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::names::{self, NameError};
-use incumbent_core::records::{Change, MemberState};
-use incumbent_core::store::{Exchange, Lane, Reply, StoreError};
+use incumbent_core::records::{Change, LeaseRecord, MemberState, Unreadable};
+use incumbent_core::store::{Exchange, Lane, Obstacle, Outcome, Reply, StoreError, Write};
 use incumbent_core::{LeaseName, MemberId};
 
 use crate::error::ClusterError;
 use crate::exchange;
 use crate::member::Member;
+use crate::obstacles;
 use crate::open::OpenStore;
 use crate::thread;
 
-pub use duties::{DutyCondition, DutyStanding, Workload};
+pub use duties::{DutyCondition, DutyStanding, Pinned, Workload};
 pub use intents::Requested;
+pub(crate) use journal::{JobRecord, Noted, Scribe};
+pub use journal::{Journal, LastSuccess};
 pub use plan::{Explanation, PlannedMove, Preview};
+pub use repair::{Damage, Mended, Remedy, RepairOptions};
+pub use rollout::{RolloutStanding, RolloutState, VersionStanding};
 pub use watch::LeaseWatch;
 pub use wishes::Wished;
 
@@ -78,6 +86,35 @@ pub struct LeaseState {
     pub leader: Option<Leader>,
     /// Its last changes of hands, oldest first.
     pub changes: Vec<Change>,
+    /// Why nobody can say who leads: the lease's record, or that of its holder, can't be read. Then
+    /// [`Self::leader`] is nobody, and the lease isn't free.
+    pub unreadable: Option<Unreadable>,
+}
+
+impl LeaseState {
+    /// A lease that nobody ever held.
+    fn unheld(name: &str) -> Self {
+        let lease = name.to_owned();
+        Self { lease, term: 0, leader: None, changes: Vec::new(), unreadable: None }
+    }
+}
+
+impl Leader {
+    /// The holder that the record names, if it names one.
+    pub(crate) fn new(record: &LeaseRecord, state: MemberState, ttl: Duration) -> Option<Self> {
+        let holder = record.holder.as_ref()?;
+        Some(Self {
+            node: holder.node.clone(),
+            member: holder.member.clone(),
+            address: holder.address.clone(),
+            term: record.term,
+            payload: record.payload.clone(),
+            since_ms: record.since_ms(),
+            state,
+            age: None,
+            ttl,
+        })
+    }
 }
 
 impl Cluster {
@@ -117,22 +154,41 @@ impl Cluster {
     }
 
     /// All leases that anybody ever held, in the order of their names, with the lease of the
-    /// cluster's own leader. [`Self::duties`] has those of duties.
+    /// cluster's own leader. [`Self::duties`] has those of duties. Of one that can't be read the
+    /// state says so.
     ///
     /// # Errors
-    /// If the store can't be reached or a record can't be read.
+    /// If the store can't be reached.
     pub async fn leases(&self) -> Result<Vec<LeaseState>, ClusterError> {
         let this = self.clone();
         self.run(async move { this.read_leases().await }).await
     }
 
-    /// All members, closed ones that are still visible too, in the order in which they joined.
+    /// All members, closed ones that are still visible too, in the order in which they joined. Those
+    /// whose records can't be read are not among them: [`Self::unreadable`] has their keys.
     ///
     /// # Errors
-    /// If the store can't be reached or a record can't be read.
+    /// If the store can't be reached.
     pub async fn members(&self) -> Result<Vec<Member>, ClusterError> {
         let this = self.clone();
         self.run(async move { this.read_members().await }).await
+    }
+
+    /// Whose locks keep writes of anybody waiting at this moment, as far as the server tells and
+    /// this user may know: an application's fenced transaction that stays open, for instance.
+    /// Empty where nobody waits, or where that can't be told.
+    ///
+    /// # Errors
+    /// If the thread of incumbent can't be started.
+    pub async fn obstacles(&self) -> Result<Vec<Obstacle>, ClusterError> {
+        let store = self.store.clone();
+        self.run(async move {
+            tokio::select! {
+                found = store.obstacles() => Ok(found),
+                () = thread::sleep_until(exchange::within(PATIENCE)) => Ok(Vec::new()),
+            }
+        })
+        .await
     }
 
     /// The live member of this id, or of the node of this name.
@@ -168,16 +224,29 @@ impl Cluster {
 
     async fn exchange(&self, lane: Lane, exchange: Exchange) -> Result<Reply, StoreError> {
         let asked = (exchange.writes.len(), exchange.reads.len());
+        let key = |write: &Write| write.key().as_str().to_owned();
+        let keys: Vec<String> = exchange.writes.iter().map(key).collect();
         let deadline = exchange::within(PATIENCE);
         let reply = exchange::send(&self.store, &self.name, lane, exchange, deadline).await?;
         if (reply.writes.len(), reply.reads.len()) != asked {
             return Err(StoreError::unknown("the store answered less than it was asked"));
         }
+        // Refused by a lock it would look as if others kept changing it.
+        if asked.0 > 0 && reply.writes.iter().all(|outcome| *outcome == Outcome::Refused) {
+            let told = obstacles::told(&self.store, &keys);
+            if !told.is_empty() {
+                let waited = "nothing was changed, because the record stayed locked";
+                return Err(StoreError::unavailable(format!("{waited}{told}")));
+            }
+        }
         Ok(reply)
     }
 }
 
-/// The name of a lease as people give it, that of the cluster's leader included.
+/// The name of a lease as people give it, that of the cluster's leader and of slots included.
 fn lease_name(name: &str) -> Result<LeaseName, NameError> {
-    if name == names::LEADER { Ok(LeaseName::leader()) } else { LeaseName::new(name) }
+    if name == names::LEADER {
+        return Ok(LeaseName::leader());
+    }
+    LeaseName::parse_slot(name).map_or_else(|| LeaseName::new(name), Ok)
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::records::DutySpec;
-use incumbent_core::{Candidacy, DutyId, DutyStatus, LeaseName, MemberId, Moment};
+use incumbent_core::{
+    Candidacy, DutyId, DutyStatus, LeaseName, MemberId, Moment, Planned, PlanningId,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::attempt::Outcome;
@@ -43,12 +45,16 @@ pub(crate) enum Command {
     Status { duty: DutyId, term: u64, status: DutyStatus },
     /// What a duty is at.
     Progress { duty: DutyId, term: u64, text: String },
+    /// How preparing for a duty ended.
+    Prepared { duty: DutyId, result: Result<(), String> },
     /// What this node has to do beside its duties.
     Load(u64),
     /// A witness has proven that nothing of a member runs any more.
     Dead { member: MemberId },
     /// Tell all that happens from now on.
-    Subscribe(mpsc::UnboundedSender<Notice>),
+    Subscribe(mpsc::Sender<Notice>),
+    /// A plan was made, or could not be.
+    Planned { id: PlanningId, result: Box<Result<Planned, String>> },
     /// Leave in order.
     Leave(oneshot::Sender<Result<(), LeaveError>>),
     /// Nobody has a handle to the node any more: leave, and tell nobody.

@@ -9,7 +9,11 @@ mod duties;
 mod events;
 mod health;
 mod lanes;
+mod leaders;
 mod leaving;
+mod planning;
+mod recovery;
+mod subscribers;
 mod waiters;
 mod witnesses;
 
@@ -18,9 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::store::HintGuard;
-use incumbent_core::{Config, LeaseName, MemberId, Moment, Node as Protocol};
+use incumbent_core::{Candidacy, Config, LeaseName, MemberId, Moment, Node as Protocol};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use crate::ballot::Ballot;
@@ -28,10 +32,10 @@ use crate::clock;
 use crate::cluster::Cluster;
 use crate::command::{Command, Commands};
 use crate::error::JoinError;
-use crate::event::Notice;
 use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::open::OpenStore;
+use crate::origin::Origin;
 use crate::shared::{Held, Shared};
 use crate::trust::Trust;
 
@@ -39,7 +43,13 @@ use attempts::Attempts;
 use duties::Duties;
 use health::Health;
 use lanes::{Landed, Lanes};
+use leaders::Leaders;
 use leaving::Leaving;
+use planning::Plans;
+use recovery::Kept;
+pub(crate) use recovery::run;
+use subscribers::Subscribers;
+pub(crate) use subscribers::queue;
 use waiters::Waiters;
 use witnesses::Witnesses;
 
@@ -85,19 +95,29 @@ pub(crate) struct Driver {
     elected: Vec<(Arc<Ballot>, Arc<Hold>)>,
 
     duties: Duties,
+    plans: Plans,
     attempts: Attempts,
     waiters: Waiters,
     witnesses: Witnesses,
-    subscribers: Vec<UnboundedSender<Notice>>,
+    subscribers: Subscribers,
+    leaders: Leaders,
     health: Health,
     joining: Option<Joining>,
     leaving: Option<Leaving>,
+    /// What this node has to do beside its duties.
+    load: Option<u64>,
+    /// The core panicked, and is to be replaced.
+    broken: bool,
+    kept: Kept,
+    /// A forked child must not beat for its parent.
+    origin: Origin,
     over: bool,
 }
 
 /// A campaign, seen from here.
 struct Contest {
     id: u64,
+    candidacy: Candidacy,
     ballot: Arc<Ballot>,
     drain: Duration,
 }
@@ -113,11 +133,6 @@ impl Joining {
     fn until(&self) -> Moment {
         self.since + self.waits
     }
-}
-
-/// Runs a node until it has left. To be called on incumbent's thread.
-pub(crate) async fn run(start: Start) {
-    Driver::new(start).run().await;
 }
 
 impl Driver {
@@ -147,20 +162,30 @@ impl Driver {
             held_changed: false,
             elected: Vec::new(),
             duties: Duties::default(),
+            plans: Plans::default(),
             attempts: Attempts::default(),
             waiters: Waiters::default(),
             witnesses: Witnesses::new(start.witness, seen, start.commands.clone()),
-            subscribers: Vec::new(),
+            subscribers: Subscribers::default(),
+            leaders: Leaders::default(),
             health: Health::new(&config.profile.node),
             joining: Some(joining),
             leaving: None,
+            load: None,
+            broken: false,
+            kept: Kept::default(),
+            origin: Origin::here(),
             over: false,
             config,
         }
     }
 
-    async fn run(mut self) {
+    async fn run(&mut self) {
+        self.start_over();
         loop {
+            if !self.origin.is_here() {
+                return;
+            }
             self.step();
             if self.over {
                 return;
@@ -181,15 +206,20 @@ impl Driver {
     fn step(&mut self) {
         for _ in 0..8 {
             let now = clock::now();
+            self.shared.pulse.turn(now);
             self.core.tell_wall(clock::wall_ms());
             self.core.poll(now);
-            self.publish_trust();
+            self.publish_trust(now);
             self.settle_doubts(now);
-            let reacted = self.react();
+            let mut reacted = self.react();
+            self.sight_leaders();
+            self.publish_leaders();
             self.publish_held();
             while let Some(request) = self.core.next_request() {
+                self.leaders.asks(&request);
                 self.lanes.push(request);
             }
+            reacted |= self.plan();
             self.lanes.dispatch(now);
             if !reacted {
                 break;
@@ -200,6 +230,11 @@ impl Driver {
         self.waiters.expire(now);
         self.check_joining(now);
         self.check_leaving(now);
+        self.witnesses.forget_unwanted(self.core.wanted_duties());
+        if self.subscribers.fell_behind() {
+            let state = self.state();
+            self.subscribers.catch_up(&state);
+        }
     }
 
     /// How long to sleep unless something happens. Timers only wake: all decisions compare
@@ -217,11 +252,12 @@ impl Driver {
     }
 
     fn landed(&mut self, landed: Landed) {
-        self.health.note(&landed);
+        self.note_health(&landed);
         for (id, answer) in landed.answers {
             if let (Err(error), Some(_)) = (&answer, &self.joining) {
                 self.refuse_joining(error);
             }
+            self.leaders.answered(id, answer.is_ok());
             // Read for each: what comes later is not older than it is.
             self.core.handle(clock::now(), id, answer.map_err(|error| error.kind));
         }
@@ -229,12 +265,20 @@ impl Driver {
 
     /// What anybody is told from now on about trust: before any event is acted on, because an
     /// end must be known here first.
-    fn publish_trust(&self) {
+    fn publish_trust(&mut self, now: Moment) {
         let Some((member, trust)) = &self.trust else { return };
-        if self.core.member() == Some(member) {
-            trust.publish(self.core.trusted_until());
-        } else {
-            trust.end();
+        if self.core.member() != Some(member) {
+            return trust.stop();
+        }
+        let until = self.core.trusted_until();
+        self.shared.pulse.beat(self.config.timing.sent(until));
+        if !trust.publish(until) && now < until {
+            // Its end was seen elsewhere before this thread took in a beat. What hangs from it is
+            // over, and all of that is doubted; what is elected from now on hangs from another.
+            let trust = Trust::start(until);
+            trust.doubt();
+            self.shared.pulse.trust(&trust);
+            self.trust = Some((member.clone(), trust));
         }
     }
 
@@ -275,9 +319,13 @@ impl Driver {
 impl Drop for Driver {
     /// Whatever ended the driver, a bug included: nobody trusts anything after it.
     fn drop(&mut self) {
-        if let Some((_, trust)) = &self.trust {
-            trust.end();
+        let trust = self.trust.take();
+        if let Some((_, trust)) = &trust {
+            trust.stop();
         }
         self.farewell();
+        if let Some((_, trust)) = &trust {
+            trust.end();
+        }
     }
 }

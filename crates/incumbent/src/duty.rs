@@ -6,8 +6,10 @@ mod listing;
 mod runner;
 mod serving;
 mod staff;
+mod upcoming;
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,6 +22,7 @@ use crate::error::Unanswered;
 use crate::fence::Fence;
 use crate::lead::Handed;
 use crate::loss::Lost;
+use crate::scope::Guarded;
 use crate::term::Term;
 
 pub use description::DutyDescription;
@@ -28,6 +31,8 @@ pub(crate) use runner::{Counted, Runner};
 pub(crate) use serving::Families;
 pub use serving::Serving;
 pub(crate) use staff::Staff;
+pub(crate) use upcoming::Preparing;
+pub use upcoming::Upcoming;
 
 /// One duty as the work of its family sees it. Clones speak of the same run; they don't keep it
 /// alive.
@@ -124,6 +129,12 @@ impl Duty {
     #[must_use]
     pub fn trusted_until(&self) -> Moment {
         self.term.deadline()
+    }
+
+    /// Puts a future under the duty, so that it ends with it; as
+    /// [`Term::guard`](crate::Term::guard). For tasks that the work spawns.
+    pub fn guard<F: Future>(&self, future: F) -> Guarded<F> {
+        self.term.guard(future)
     }
 
     /// Asks the store whether the duty is still this node's; as

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use incumbent_core::records::ClusterLead;
+
 use crate::builder::{Builder, NameSource};
 use crate::error::EnvironmentError;
 
@@ -14,7 +16,11 @@ impl Builder {
     /// | `INCUMBENT_CLUSTER` | the cluster | `billing` |
     /// | `INCUMBENT_NODE` | the node's name | `billing-1` |
     /// | `INCUMBENT_ADDRESS` | where it can be reached | `http://10.0.0.7:8080` |
+    /// | `INCUMBENT_CLUSTER_LEAD` | whether it leads the cluster | `normal`, `if-needed`, `never` |
     /// | `INCUMBENT_TTL` | how long others wait for it | `15s`, `500ms`, `2m` |
+    ///
+    /// The last four count as not set if they are empty. Store and cluster must not be: a variable
+    /// that a script forgot to set would make this node lead a cluster of its own.
     ///
     /// # Errors
     /// Names the variable, its value and what would be right.
@@ -30,14 +36,14 @@ impl Builder {
         mut self,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, EnvironmentError> {
-        // A variable that is set to nothing counts as not set, as shells and orchestrators do.
-        let lookup = |variable: &str| lookup(variable).filter(|value| !value.is_empty());
-        if let Some(store) = lookup("INCUMBENT_STORE") {
+        if let Some(store) = place("INCUMBENT_STORE", &lookup)? {
             self.store = Some(store);
         }
-        if let Some(cluster) = lookup("INCUMBENT_CLUSTER") {
+        if let Some(cluster) = place("INCUMBENT_CLUSTER", &lookup)? {
             self.cluster = cluster;
         }
+        // Of these, one that is set to nothing counts as not set, as orchestrators mean it.
+        let lookup = |variable: &str| lookup(variable).filter(|value| !value.is_empty());
         if let Some(name) = lookup("INCUMBENT_NODE") {
             self.name = Some(NameSource::Given(name));
         }
@@ -51,7 +57,31 @@ impl Builder {
                 value,
             })?;
         }
+        if let Some(value) = lookup("INCUMBENT_CLUSTER_LEAD") {
+            self.cluster_lead =
+                ClusterLead::named(value.trim()).ok_or_else(|| EnvironmentError::Bad {
+                    variable: "INCUMBENT_CLUSTER_LEAD",
+                    reason: "use normal, if-needed or never".to_owned(),
+                    value,
+                })?;
+        }
         Ok(self)
+    }
+}
+
+/// What says where the cluster is. Nothing there is a mistake: were it to mean the default, this node
+/// would lead a cluster of its own beside the others.
+fn place(
+    variable: &'static str,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Option<String>, EnvironmentError> {
+    match lookup(variable) {
+        Some(value) if value.trim().is_empty() => Err(EnvironmentError::Bad {
+            variable,
+            value,
+            reason: "it is empty: set it, or unset it if the default is meant".to_owned(),
+        }),
+        value => Ok(value),
     }
 }
 

@@ -19,7 +19,7 @@ pub type WorkResult = Result<(), BoxError>;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No store has this scheme.
-    #[error("{scheme:?} in the store URL {url:?} is no store: this program knows {known}")]
+    #[error("{}", unknown_scheme(scheme, url, known))]
     UnknownScheme {
         /// What stands before the colon.
         scheme: String,
@@ -40,6 +40,14 @@ pub enum OpenError {
         feature: &'static str,
         /// The schemes that are built in.
         known: String,
+    },
+    /// The URL isn't understood.
+    #[error("the store URL {url:?} isn't understood: {source}")]
+    Url {
+        /// The URL, without what may be a password.
+        url: String,
+        /// What is wrong with it, and what would be right.
+        source: StoreError,
     },
     /// The store refused.
     #[error("the store {url:?} can't be opened: {source}")]
@@ -193,6 +201,41 @@ pub enum LeaveError {
     /// All work has ended, but the store did not confirm that the member is closed.
     #[error("the store did not confirm the departure in time; the leases run out with the ttl")]
     Unconfirmed,
+}
+
+/// What is said about a URL that names no store, with what was probably meant.
+fn unknown_scheme(scheme: &str, url: &str, known: &str) -> String {
+    if scheme.is_empty() || !url.contains(':') {
+        return format!(
+            "the store URL {url:?} doesn't begin with the name of a store: this program knows \
+             {known}. Write it without quotes or signs before that name, and a file as sqlite:app.db"
+        );
+    }
+    let name = scheme.split('+').next().unwrap_or_default().to_lowercase();
+    let farthest = (name.len() / 3).min(2);
+    let far = |other: &&str| edits(other.trim_end_matches(':'), &name);
+    let meant = known.split(", ").filter(|other| far(other) <= farthest).min_by_key(far);
+    let meant = meant.map(|meant| format!(". {meant} was probably meant")).unwrap_or_default();
+    format!("{scheme:?} in the store URL {url:?} is no store: this program knows {known}{meant}")
+}
+
+/// How many characters must be put in, left out or replaced to make one text of the other.
+fn edits(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (above, a) in one.chars().enumerate() {
+        let mut diagonal = above;
+        let mut left = above + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(other.chars()) {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = *cell;
+            left = replaced.min(left + 1).min(diagonal + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = above + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 fn list(leases: &[LeaseName]) -> String {

@@ -2,6 +2,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use incumbent_core::{DutyId, LeaseName, MemberId};
 
+use crate::cluster::Leader;
 use crate::loss::Loss;
 use crate::member::Member;
 
@@ -25,9 +26,16 @@ impl Notice {
 
 /// What a node tells its subscribers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
-    /// How things stand: always the first, and only that. What follows are the changes to it.
+    /// How things stand: always the first, and otherwise only after [`Event::Missed`]. What
+    /// follows are the changes to it.
     State(State),
+    /// This subscriber didn't read for so long that some notices were dropped. The state follows.
+    Missed {
+        /// How many.
+        notices: u64,
+    },
     /// This node is a member, under this id.
     Joined {
         /// Its id.
@@ -48,6 +56,16 @@ pub enum Event {
         term: u64,
         /// Why.
         why: Loss,
+    },
+    /// A lease that this node stands for, or [follows](crate::Candidacy::electable), has another
+    /// leader than before, or none: what [`Node::known_leader`](crate::Node::known_leader) says from
+    /// now on. Comes for this node itself too, after [`Event::Elected`] and [`Event::Lost`]. Leaders
+    /// that follow one another quickly may be told as one.
+    LeaderChanged {
+        /// Which lease.
+        lease: LeaseName,
+        /// Who leads now; nobody, as far as is known.
+        leader: Option<Leader>,
     },
     /// The work under the term has ended, and the lease was freed.
     Freed {
@@ -105,19 +123,35 @@ pub enum Event {
         /// Why.
         why: Loss,
     },
+    /// The store fails. Told once for each outage, by the rule of
+    /// [`StoreHealth`](crate::StoreHealth).
+    StoreFails {
+        /// The first error.
+        error: String,
+    },
+    /// The store answers again, by the same rule.
+    StoreAnswers {
+        /// How long it failed, from the first failure that was noticed to the last.
+        after: Duration,
+    },
     /// This node has left for good. Nothing comes after this.
     Left,
 }
 
 /// How things stand for a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct State {
     /// Its present id, if it is a member.
     pub member: Option<MemberId>,
     /// The leases that it holds, with their terms.
     pub leads: Vec<(LeaseName, u64)>,
+    /// Who leads the leases that it stands for or follows, itself included, where that is known.
+    pub leaders: Vec<(LeaseName, Leader)>,
     /// The duties that it runs, with their terms.
     pub duties: Vec<(DutyId, u64)>,
     /// The members as the cluster's leader sees them.
     pub members: Vec<Member>,
+    /// What the store says, if it fails.
+    pub store_error: Option<String>,
 }

@@ -1,8 +1,11 @@
 //! One exchange with a store, within its limits and its deadline.
 
+use std::pin::pin;
+
 use incumbent_core::Moment;
 use incumbent_core::store::{ErrorKind, Exchange, Lane, Reply, Store, StoreError};
 
+use crate::obstacles::Wait;
 use crate::open::OpenStore;
 use crate::{clock, thread};
 
@@ -15,11 +18,27 @@ pub(crate) async fn send(
     exchange: Exchange,
     deadline: Moment,
 ) -> Result<Reply, StoreError> {
-    let sending = send_parts(&**store, cluster, lane, exchange);
-    tokio::select! {
-        biased;
-        answer = sending => answer,
-        () = thread::sleep_until(deadline) => Err(StoreError::unknown("the store did not answer in time")),
+    let mut wait = Wait::of(lane, &exchange);
+    let mut sending = pin!(send_parts(&**store, cluster, lane, exchange));
+    loop {
+        let ask_at = wait.as_ref().map_or(Moment::NEVER, Wait::ask_at);
+        let answer = tokio::select! {
+            biased;
+            answer = &mut sending => answer,
+            () = thread::sleep_until(deadline) => {
+                Err(StoreError::unknown("the store did not answer in time"))
+            }
+            () = thread::sleep_until(ask_at) => {
+                if let Some(wait) = &mut wait {
+                    wait.ask(store, cluster);
+                }
+                continue;
+            }
+        };
+        return answer.map_err(|error| {
+            let told = wait.map_or(String::new(), |wait| wait.told(store));
+            StoreError { message: error.message + &told, ..error }
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whoever has one of these may still be working under a term.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,11 +14,23 @@ pub(crate) struct Hold {
     pub(crate) grip: Arc<Grip>,
     commands: Commands,
     abstain: Mutex<Option<Duration>>,
+    /// The driver was told.
+    released: AtomicBool,
 }
 
 impl Hold {
     pub(crate) fn new(grip: Arc<Grip>, commands: Commands) -> Self {
-        Self { grip, commands, abstain: Mutex::new(None) }
+        Self { grip, commands, abstain: Mutex::new(None), released: AtomicBool::new(false) }
+    }
+
+    /// Lets the lease be freed, whoever still works under the term: only where that is chosen.
+    pub(crate) fn release(&self) {
+        if self.released.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let abstain = self.abstain.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (lease, term) = (self.grip.lease.clone(), self.grip.term);
+        self.commands.send(Command::Stopped { lease, term, abstain });
     }
 
     /// Stands back for a while after this term, because its work failed.
@@ -28,8 +41,6 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let abstain = self.abstain.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let (lease, term) = (self.grip.lease.clone(), self.grip.term);
-        self.commands.send(Command::Stopped { lease, term, abstain });
+        self.release();
     }
 }

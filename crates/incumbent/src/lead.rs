@@ -15,9 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::campaign::Campaign;
 use crate::candidacy::Overrun;
-use crate::cluster::Cluster;
-use crate::command::Commands;
-use crate::grip::Grip;
 use crate::node::Keep;
 use crate::term::Term;
 use crate::thread;
@@ -25,15 +22,16 @@ use crate::thread;
 pub(crate) use job::{End, Handed, Job, Running, Task, Thread};
 use runner::Runner;
 
+/// The first pause after a failure, and the longest.
+pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
 /// A handle to work that runs while its node leads, made by [`Node::lead`](crate::Node::lead).
 ///
 /// Dropping it changes nothing: the work goes on for as long as the node lives.
 pub struct Lead {
     lease: LeaseName,
-    commands: Commands,
-    cluster: Cluster,
     stop: CancellationToken,
-    current: Arc<ArcSwapOption<Grip>>,
+    current: Arc<ArcSwapOption<Term>>,
     finished: watch::Receiver<Option<Finish>>,
     _keep: Keep,
 }
@@ -58,6 +56,7 @@ pub(crate) struct Start {
     pub(crate) drain: Duration,
     pub(crate) margin: Duration,
     pub(crate) overrun: Overrun,
+    pub(crate) pauses: (Duration, Duration),
     pub(crate) keep: Keep,
 }
 
@@ -66,8 +65,6 @@ impl Lead {
         let (finished, receiver) = watch::channel(None);
         let lead = Self {
             lease: start.campaign.lease().clone(),
-            commands: start.campaign.commands.clone(),
-            cluster: start.campaign.cluster.clone(),
             stop: CancellationToken::new(),
             current: Arc::new(ArcSwapOption::empty()),
             finished: receiver,
@@ -79,11 +76,12 @@ impl Lead {
             drain: start.drain,
             margin: start.margin,
             overrun: start.overrun,
+            pauses: start.pauses,
             stop: lead.stop.clone(),
             current: Arc::clone(&lead.current),
             finished,
         };
-        thread::spawn(runner.run())?;
+        thread::spawn_runner(runner.run())?;
         Ok(lead)
     }
 
@@ -96,15 +94,13 @@ impl Lead {
     /// Whether this node leads now, and the work runs. No lock, no allocation, no store.
     #[must_use]
     pub fn is_leader(&self) -> bool {
-        self.current.load().as_ref().is_some_and(|grip| grip.is_held())
+        self.current.load().as_ref().is_some_and(|term| term.is_held())
     }
 
     /// The present term, if this node leads.
     #[must_use]
     pub fn term(&self) -> Option<Term> {
-        let grip = self.current.load_full().filter(|grip| grip.is_held())?;
-        let (commands, cluster) = (self.commands.clone(), self.cluster.clone());
-        Some(Term { grip, commands, cluster })
+        self.current.load().as_deref().filter(|term| term.is_held()).cloned()
     }
 
     /// Stops the work for good and frees the lease: the work is told to end, has the drain to do

@@ -8,6 +8,8 @@ use crate::command::Command;
 use crate::error::{ClusterError, Unanswered};
 use crate::hold::Hold;
 use crate::node::Keep;
+use crate::scope::Scope;
+use crate::slots::Release;
 use crate::term::Term;
 
 /// A lease that this node holds. Dropping it says that the work under it has ended, and frees the
@@ -19,21 +21,31 @@ use crate::term::Term;
 #[derive(Debug)]
 #[must_use = "dropping it frees the lease"]
 pub struct Leadership {
-    // The order matters: the work has ended before its campaign is withdrawn.
+    // The order matters: what runs under the term is told to end, the work has ended, and then its
+    // campaign is withdrawn.
+    closing: Closing,
     hold: Arc<Hold>,
     campaign: Option<Campaign>,
     term: Term,
     _keep: Option<Keep>,
+    _release: Option<Release>,
 }
 
 impl Leadership {
     pub(crate) fn new(hold: Arc<Hold>, term: Term, keep: Option<Keep>) -> Self {
-        Self { hold, campaign: None, term, _keep: keep }
+        let closing = Closing(term.scope.clone());
+        Self { closing, hold, campaign: None, term, _keep: keep, _release: None }
     }
 
     /// Ends the campaign together with this.
     pub(crate) fn with_campaign(mut self, campaign: Campaign) -> Self {
         self.campaign = Some(campaign);
+        self
+    }
+
+    /// Lets somebody know when all of this is gone.
+    pub(crate) fn with_release(mut self, release: Release) -> Self {
+        self._release = Some(release);
         self
     }
 
@@ -59,7 +71,7 @@ impl Leadership {
         term.resign();
         // Asked before the lease can be freed, so that the answer isn't missed.
         let freed = freed(&term);
-        drop(self.hold);
+        drop((self.closing, self.hold));
         freed.await.map_err(|_| Unanswered)
     }
 
@@ -76,10 +88,20 @@ impl Leadership {
         }
         let term = self.term.clone();
         let freed = freed(&term);
-        drop(self.hold);
+        drop((self.closing, self.hold));
         // Given up in any case; whether the store said so in time is no matter to the caller.
         let _ = freed.await;
         Ok(())
+    }
+}
+
+/// Ends what runs under the term together with the leadership.
+#[derive(Debug)]
+struct Closing(Scope);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -65,17 +65,24 @@
 //!
 //! | you want | use |
 //! | --- | --- |
-//! | work that runs while this node leads | [`Node::lead`], [`Node::lead_blocking`] |
+//! | work that runs while this node leads | [`Node::lead`], [`Node::lead_with`], [`Node::lead_blocking`] |
 //! | work spread over all nodes | [`Node::serve`], [`family`] |
+//! | a job once per interval, or by a cron expression, in the whole cluster | [`Node::periodic`], [`Schedule`] |
+//! | up to so many holders of something, each with a fence | [`Node::slots`], [`Slots::acquire`] |
 //! | a guard instead of a closure | [`Node::campaign`], [`Campaign::elected`] |
 //! | one attempt, and how it went | [`Node::try_lead`] |
 //! | one call, only if this node leads | [`Node::run_if_leader`] |
 //! | the cheap question "do I lead?" | [`Term::is_held`], [`Node::is_leader`] |
 //! | the sure answer | [`Term::confirm`], or a [`Fence`] where the work writes |
-//! | who leads, without taking part | [`Cluster::leader`], [`Cluster::watch`] |
+//! | who leads, at once and from memory, and each new leader | [`Node::known_leader`], [`Event::LeaderChanged`] |
+//! | who leads, without taking part | [`open_to_look`], [`Cluster::leader`], [`Cluster::watch`] |
 //! | what happens, in order | [`Node::subscribe`], [`Node::observe`] |
+//! | whether this node and its store are well, for a probe | [`Node::health`] |
+//! | a node that doesn't lead the cluster, or only if it must | [`Builder::cluster_lead`] |
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
+//! | when a periodic job last succeeded | [`Cluster::last_success`] |
 //! | which duty runs where, and why | [`Cluster::duties`], [`Cluster::where_is`], [`Cluster::explain`] |
+//! | duties placed in your own way, and that tested | [`placement`] |
 //! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
 //! | others to take over at once, should this process be killed | [`witness::init`] |
 //! | all of this without async | [`blocking`] |
@@ -90,9 +97,12 @@
 //! # Threads
 //!
 //! All nodes of a process beat on one thread of incumbent's own, and all talk to stores happens
-//! there. The application's work runs on its own tokio runtime. Blocked workers cost no
-//! leadership, and a slow store blocks no worker. All futures of this crate can be awaited on any
-//! executor.
+//! there. Another sees to it that work ends. The application's work runs on its own tokio runtime,
+//! its placements on threads of their own, and what incumbent logs is handed to its `tracing`
+//! subscriber by yet another. Blocked workers, a slow placement or a stuck log cost no leadership,
+//! and a slow store blocks no worker. All futures of this crate can be awaited on any executor.
+//!
+//! A forked child of the process leads nothing, whatever its parent did. It may join by itself.
 
 mod attempt;
 mod ballot;
@@ -104,27 +114,39 @@ pub mod clock;
 mod cluster;
 mod command;
 mod driver;
+mod durability;
 mod duty;
 mod environment;
 mod error;
 mod event;
 mod exchange;
 mod fence;
+mod foreign;
 mod grip;
+mod health;
 mod hold;
 mod host;
+mod known;
 mod lead;
 mod leadership;
+mod looking;
 mod loss;
 mod member;
 mod node;
+mod obstacles;
 mod open;
+mod origin;
+mod panic;
+mod periodic;
 pub mod placement;
 mod registry;
+mod scope;
 mod seed;
 mod shared;
+mod slots;
 mod stores;
 mod subscription;
+mod telling;
 mod term;
 mod thread;
 mod trust;
@@ -136,35 +158,46 @@ pub use builder::Builder;
 pub use campaign::Campaign;
 pub use candidacy::{Candidacy, Overrun};
 pub use cluster::{
-    Cluster, DutyCondition, DutyStanding, Explanation, Leader, LeaseState, LeaseWatch, PlannedMove,
-    Preview, Requested, Wished, Workload,
+    Cluster, Damage, DutyCondition, DutyStanding, Explanation, LastSuccess, Leader, LeaseState,
+    LeaseWatch, Mended, Pinned, PlannedMove, Preview, Remedy, RepairOptions, Requested,
+    RolloutStanding, RolloutState, VersionStanding, Wished, Workload,
 };
-pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, family};
+pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, Upcoming, family};
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
     OpenError, ServeError, Unanswered, WorkResult,
 };
 pub use event::{Event, Notice, State};
 pub use fence::Fence;
+pub use health::{Health, Standing, StoreHealth};
+pub use known::KnownLeader;
 pub use lead::{Finish, Lead};
 pub use leadership::Leadership;
 pub use loss::{Loss, Lost};
 pub use member::Member;
 pub use node::Node;
-pub use open::{OpenStore, open, schemes};
+pub use open::{OpenStore, open, open_to_look, schemes};
+pub use periodic::{CatchUp, Run, Schedule, ScheduleError};
+pub use scope::Guarded;
+pub use slots::{Slot, SlotAttempt, Slots, SlotsError};
 pub use subscription::{Observer, Subscription};
 pub use term::Term;
 
 pub use host::name as host_name;
 
 #[doc(hidden)]
+pub use cluster::Journal;
+#[doc(hidden)]
 pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{
-    Change, ChangeKind, Drain, HostIdentity, Intent, MemberState, Moved, Unreadable, Wish,
+    Canary, Change, ChangeKind, ClusterLead, Drain, HostIdentity, Intent, IntentState, MemberState,
+    Moved, Unreadable, Wish,
 };
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
+pub use incumbent_core::survey::Trial;
+pub use incumbent_core::version::Basis;
 pub use incumbent_core::{DutyId, LeaseName, MemberId, Moment, Timing};
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;

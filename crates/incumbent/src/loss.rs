@@ -24,6 +24,8 @@ pub enum Loss {
     Vanished,
     /// The store says that another has the lease: it lost data, or someone tampered with it.
     Superseded,
+    /// incumbent itself failed, by a bug. The node joins anew.
+    Broken,
 }
 
 /// The end of one term.
@@ -72,6 +74,7 @@ impl fmt::Display for Loss {
             Self::Closed(MemberState::Evicted) => "this member was evicted",
             Self::Vanished => "this member's record is gone",
             Self::Superseded => "the store names another holder",
+            Self::Broken => "incumbent itself failed on this node",
         })
     }
 }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use incumbent_core::MemberId;
@@ -27,6 +27,13 @@ pub struct Member {
     pub age: Option<Duration>,
     /// The process behind it. Known only from the store.
     pub host: Option<HostIdentity>,
+    /// The families of duties that it serves, each with the versions that it can run, if it names
+    /// any. Known only from the store.
+    pub families: BTreeMap<String, BTreeSet<String>>,
+    /// The sum of weights that it may carry; without it any. Known only from the store.
+    pub capacity: Option<u64>,
+    /// How many duties it may run; without it any number. Known only from the store.
+    pub max_duties: Option<u32>,
 }
 
 impl Member {
@@ -48,6 +55,9 @@ impl Member {
             ttl: None,
             age: None,
             host: None,
+            families: BTreeMap::new(),
+            capacity: None,
+            max_duties: None,
         }
     }
 
@@ -70,6 +80,9 @@ impl Member {
             ttl,
             age,
             host: profile.host,
+            families: profile.families.into_iter().map(|(name, it)| (name, it.versions)).collect(),
+            capacity: profile.capacity,
+            max_duties: profile.max_duties,
         }
     }
 }

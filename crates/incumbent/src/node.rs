@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::{LeaseName, MemberId, Timing};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::attempt::{Attempt, OtherLeader, Outcome};
 use crate::ballot::Ballot;
@@ -13,14 +13,19 @@ use crate::campaign::Campaign;
 use crate::candidacy::Candidacy;
 use crate::cluster::{Cluster, Leader};
 use crate::command::{Command, Commands};
+use crate::driver;
 use crate::duty::Families;
 use crate::error::{CampaignError, JoinError, LeaveError, WorkResult};
 use crate::event::Notice;
 use crate::exchange;
+use crate::health::{Health, Standing};
+use crate::known::KnownLeader;
 use crate::lead::{self, Job, Lead};
 use crate::member::Member;
 use crate::registry::Registry;
+use crate::scope::Scope;
 use crate::shared::{Held, Shared};
+use crate::slots::Gates;
 use crate::subscription::{Observer, Subscription};
 use crate::term::Term;
 
@@ -55,6 +60,7 @@ pub(crate) struct Inner {
     pub(crate) drain: Duration,
     pub(crate) membership: bool,
     pub(crate) families: Families,
+    pub(crate) gates: Gates,
 }
 
 impl Drop for Inner {
@@ -117,6 +123,39 @@ impl Node {
         self.inner.shared.leads_cluster()
     }
 
+    /// How this node is doing: its last beat, the trust that is left, its store, and whether the
+    /// thread that beats runs. For probes and dashboards.
+    ///
+    /// All of it is in memory: no request, no lock, nothing that could hold up a beat. It changes
+    /// with every beat, so ask again rather than keep it. [`Self::subscribe`] tells when the store
+    /// fails and answers again.
+    ///
+    /// A liveness probe should ask whether the thread runs, and nothing else: a process that is
+    /// restarted because its *store* is away is no better off afterwards.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = incumbent::open("solo:").await?;
+    /// # let node = incumbent::Node::builder().name("billing-1").join(store).await?;
+    /// let health = node.health();
+    /// let alive = health.last_turn < Duration::from_secs(10);
+    /// let ready = health.standing == incumbent::Standing::Member;
+    /// # assert!(alive && ready);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let standing = match self.inner.shared.member.load().as_ref() {
+            _ if self.inner.commands.is_closed() => Standing::Left,
+            Some(_) => Standing::Member,
+            None => Standing::Rejoining,
+        };
+        self.inner.shared.pulse.health(standing)
+    }
+
     /// Whether this node leads now.
     ///
     /// Finds the lease by its name in a table that is read without a lock or an allocation, then
@@ -141,6 +180,46 @@ impl Node {
         self.inner.cluster.leader(lease).await
     }
 
+    /// Who leads a lease, from memory: no request, no lock, nothing to wait for. For request handlers
+    /// that forward to the leader.
+    ///
+    /// It is known of leases that this node stands for. To follow one without ever leading it, stand
+    /// as [not electable](Candidacy::electable). Nothing comes for other leases, and before the first
+    /// look at the store; ask [`Self::leader`] then. [`Self::subscribe`] and [`Self::observe`] tell of
+    /// each new leader ([`Event::LeaderChanged`](crate::Event::LeaderChanged)).
+    ///
+    /// # How stale it may be
+    ///
+    /// Where the store pushes, a change is known within a few round trips, and a leader that stays is
+    /// looked at once a beat; otherwise the store is asked once a second. [`KnownLeader::age`] says how
+    /// old the answer is, and grows while the store fails. A leader whose process died is named until
+    /// its ttl has passed. Only this node's own leadership is known for sure: its trust is asked, as
+    /// by [`Self::is_leader`]. What must not reach a former leader has to carry the [`Leader::term`],
+    /// for the receiver to compare.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = incumbent::open("solo:").await?;
+    /// # let node = incumbent::Node::builder().name("billing-1").join(store).await?;
+    /// # let mut campaign = node.campaign("scheduler")?;
+    /// # let leadership = campaign.elected().await?;
+    /// let known = node.known_leader("scheduler").filter(|known| known.age < Duration::from_secs(10));
+    /// match known.and_then(|known| known.leader) {
+    ///     Some(leader) => println!("ask {} at {:?}", leader.node, leader.address),
+    ///     None => println!("nobody is known to lead: try again later"),
+    /// }
+    /// # assert_eq!(node.known_leader("scheduler").and_then(|known| known.leader).map(|it| it.node).as_deref(), Some("billing-1"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn known_leader(&self, lease: &str) -> Option<KnownLeader> {
+        let leaders = self.inner.shared.leaders.load();
+        Some(leaders.get(lease)?.known(self.is_leader(lease)))
+    }
+
     /// Runs work while this node leads: it is started when the node is elected, told to end when
     /// the node leads no more, and started again when it leads again.
     ///
@@ -150,8 +229,12 @@ impl Node {
     /// - When leadership is lost in order (resigned, withdrawn, leaving), [`Term::token`] fires
     ///   and [`Term::is_held`] says no; the work has the [drain](Builder::drain) to end, and is
     ///   aborted after that. Only when it has ended is the lease freed (F10).
-    /// - When trust is over, it is aborted at its next `await`. What it returns then counts for
-    ///   nothing.
+    /// - When trust is over, it takes no further step: it is dropped at the `await` where it is,
+    ///   whatever stands still meanwhile, so that nothing runs but what its values do in `Drop`.
+    ///   Before each step the clock is compared with the end of trust.
+    /// - What it returns after the lease was lost counts for nothing.
+    ///
+    /// Tasks that the work spawns are their own masters; [`Term::guard`] puts them under the term.
     ///
     /// The work runs on the tokio runtime on which the node joined. Dropping the [`Lead`] lets it
     /// go on. Work that has a clone of its own node keeps the node from leaving by being dropped.
@@ -168,7 +251,54 @@ impl Node {
         Fut: Future<Output = WorkResult> + Send + 'static,
     {
         let job = lead::Task::new(work, self.inner.workers.clone());
-        self.lead_job(&candidacy.into(), Box::new(job))
+        self.lead_job(&candidacy.into(), Box::new(job), lead::PAUSES)
+    }
+
+    /// As [`Self::lead`] for work that needs something of the application's: each time it is started
+    /// it gets a clone.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # struct Ledger;
+    /// # impl Ledger { async fn settle(&self, _: incumbent::Fence) -> Result<(), std::io::Error> { Ok(()) } }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = incumbent::open("solo:").await?;
+    /// # let node = incumbent::Node::builder().name("billing-1").join(store).await?;
+    /// # let ledger = Arc::new(Ledger);
+    /// let scheduler = node.lead_with("scheduler", ledger, |ledger, term| async move {
+    ///     while term.is_held() {
+    ///         ledger.settle(term.fence()).await?;
+    ///         # break;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # scheduler.finished().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A closure for [`Self::lead`] can't give away what it captured, because it is called again for
+    /// the next term, so that it has to clone it inside, and most programs outside as well. An async
+    /// closure could lend it, but its future is to run on any worker of the runtime, and that an async
+    /// closure's future is `Send` can't be asked for in stable Rust. One that captures nothing can be
+    /// given to [`Self::lead`] as it is. Work that blocks borrows what it captured, and needs none of
+    /// this.
+    ///
+    /// # Errors
+    /// As [`Self::lead`].
+    pub fn lead_with<S, F, Fut>(
+        &self,
+        candidacy: impl Into<Candidacy>,
+        state: S,
+        work: F,
+    ) -> Result<Lead, CampaignError>
+    where
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S, Term) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = WorkResult> + Send + 'static,
+    {
+        self.lead(candidacy, move |term| work(state.clone(), term))
     }
 
     /// As [`Self::lead`] for work that blocks: it runs on a thread of its own.
@@ -186,13 +316,16 @@ impl Node {
     where
         F: Fn(Term) -> WorkResult + Send + Sync + 'static,
     {
-        self.lead_job(&candidacy.into(), Box::new(lead::Thread::new(work)))
+        self.lead_job(&candidacy.into(), Box::new(lead::Thread::new(work)), lead::PAUSES)
     }
 
-    fn lead_job(
+    /// Runs a job whenever this node leads. After a failure it stands back: the first time and at
+    /// most for so long.
+    pub(crate) fn lead_job(
         &self,
         candidacy: &Candidacy,
         job: Box<dyn Job<Term>>,
+        pauses: (Duration, Duration),
     ) -> Result<Lead, CampaignError> {
         // The runner doesn't keep the node alive: dropping all handles ends the work.
         let campaign = self.stand(candidacy, None)?;
@@ -202,6 +335,7 @@ impl Node {
             drain: candidacy.drain.unwrap_or(self.inner.drain),
             margin: self.inner.timing.margin,
             overrun: candidacy.overrun,
+            pauses,
             keep: Arc::clone(&self.inner),
         };
         Lead::start(start).map_err(|error| CampaignError::Thread(error.to_string()))
@@ -249,7 +383,8 @@ impl Node {
     }
 
     /// Runs one call if this node leads the lease by a campaign of its own, and does not contend
-    /// for it. The lease isn't freed before the call has ended.
+    /// for it. The lease isn't freed before the call has ended, nor what it put under its term by
+    /// [`Term::guard`], which ends with the call.
     ///
     /// Nothing means that the node doesn't lead, or that it lost the lease before the call ended:
     /// then the call was dropped at an `await`. Dropping the future drops the call.
@@ -259,22 +394,24 @@ impl Node {
         Fut: Future<Output = T>,
     {
         let held = self.held(lease)?;
+        let term = self.term_of(&held).anew();
+        // What the call put under the term ends with it, and keeps the lease until it has.
+        let _closes = term.scope.close_on_drop();
         // As long as this is here the work under the term hasn't ended.
-        let _hold = held.hold.upgrade()?;
+        let call = term.guard(async { call(term.clone()).await });
         if !held.grip.is_held() {
             return None;
         }
-        let term = self.term_of(&held);
         tokio::select! {
             biased;
             _ = held.grip.ended() => None,
-            result = call(term) => Some(result),
+            result = call => result,
         }
     }
 
     /// All that happens to this node from now on, in order, after its present state.
     pub fn subscribe(&self) -> Subscription {
-        let (sender, notices) = mpsc::unbounded_channel::<Notice>();
+        let (sender, notices) = driver::queue();
         self.inner.commands.send(Command::Subscribe(sender));
         Subscription { notices }
     }
@@ -350,6 +487,7 @@ impl Node {
             grip: Arc::clone(&held.grip),
             commands: self.inner.commands.clone(),
             cluster: self.inner.cluster.clone(),
+            scope: Scope::new(&held.grip, held.hold.clone()),
         }
     }
 }

@@ -5,10 +5,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use incumbent_core::store::{Store, StoreError};
+use incumbent_core::store::{Access, Store, StoreError};
 use incumbent_memory::MemoryStore;
+use incumbent_store_common::{absolute, shown, shown_scheme};
 
 use crate::error::OpenError;
+use crate::looking::Looking;
+use crate::obstacles::Sight;
 use crate::stores::{self, KINDS};
 use crate::thread;
 
@@ -32,19 +35,47 @@ use crate::thread;
 /// # Errors
 /// Names the URL, what is wrong with it and what would be right.
 pub async fn open(url: &str) -> Result<OpenStore, OpenError> {
+    open_for(url, Access::Full).await
+}
+
+/// Opens the store that a URL names, as [`open`] does, to look at it: with the right to read and
+/// no other. Nothing is made or written, and what isn't there yet is read as empty.
+///
+/// It is for [`Cluster`](crate::Cluster), as long as that only looks: who asks for a change or
+/// joins is refused.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// // GRANT SELECT is all that the role `dashboard` needs.
+/// let store = incumbent::open_to_look("postgres://dashboard@db.example/app").await?;
+/// let cluster = incumbent::Cluster::new(store, "billing")?;
+/// println!("{:?}", cluster.leader("scheduler").await?);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`open`], and if there is no right to read.
+pub async fn open_to_look(url: &str) -> Result<OpenStore, OpenError> {
+    let OpenStore { store, .. } = open_for(url, Access::Look).await?;
+    Ok(Looking(store).into())
+}
+
+async fn open_for(url: &str, access: Access) -> Result<OpenStore, OpenError> {
     let url = url.to_owned();
     // Its connections live where it was opened, so that is done on the thread.
     let opening = thread::spawn({
         let url = url.clone();
-        async move { open_now(&url).await }
+        async move { open_now(&url, access).await }
     })?;
     match opening.await {
         // What is known to this process alone is of no use to a witness.
         Ok(opened) if url.starts_with("memory:") || url.starts_with("solo:") => opened,
-        Ok(opened) => opened.map(|store| OpenStore { url: Some(url.into()), ..store }),
+        // A witness may be in another directory.
+        Ok(opened) => opened.map(|store| OpenStore { url: Some(absolute(&url).into()), ..store }),
         Err(error) => {
             let source = StoreError::rejected(format!("opening it panicked: {error}"));
-            Err(OpenError::Store { url: redacted(&url), source })
+            Err(OpenError::Store { url: shown(&url), source })
         }
     }
 }
@@ -57,13 +88,15 @@ pub struct OpenStore {
     store: Arc<dyn Store>,
     /// Where others can open it too, if that is known.
     pub(crate) url: Option<Arc<str>>,
+    /// Whose locks its writes wait for.
+    pub(crate) sight: Arc<Sight>,
 }
 
 impl OpenStore {
     /// A store that is shared already.
     #[must_use]
     pub fn shared(store: Arc<dyn Store>) -> Self {
-        Self { store, url: None }
+        Self { store, url: None, sight: Arc::default() }
     }
 }
 
@@ -101,22 +134,26 @@ pub fn schemes() -> Vec<String> {
     schemes.chain(["memory", "solo"]).map(|scheme| format!("{scheme}:")).collect()
 }
 
-async fn open_now(url: &str) -> Result<OpenStore, OpenError> {
+async fn open_now(url: &str, access: Access) -> Result<OpenStore, OpenError> {
+    if url.trim() != url {
+        let why = "it begins or ends with a blank or the end of a line: take that away";
+        return Err(OpenError::Url { url: shown(url.trim()), source: StoreError::rejected(why) });
+    }
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
         "solo" => return Ok(MemoryStore::new().into()),
         "memory" => return Ok(shared_memory(rest).into()),
         _ => {}
     }
-    if let Some(connected) = stores::connect(scheme, url).await {
-        return connected.map_err(|source| OpenError::Store { url: redacted(url), source });
+    if let Some(connected) = stores::connect(scheme, url, access).await {
+        return connected;
     }
     let known = schemes().join(", ");
     match KINDS.iter().find(|kind| kind.schemes.contains(&scheme)) {
-        Some(kind) => Err(OpenError::NotBuilt { url: redacted(url), feature: kind.feature, known }),
+        Some(kind) => Err(OpenError::NotBuilt { url: shown(url), feature: kind.feature, known }),
         None => {
-            let scheme = scheme.chars().take(32).collect();
-            Err(OpenError::UnknownScheme { scheme, url: redacted(url), known })
+            let scheme = shown_scheme(url).to_owned();
+            Err(OpenError::UnknownScheme { scheme, url: shown(url), known })
         }
     }
 }
@@ -128,40 +165,43 @@ fn shared_memory(name: &str) -> MemoryStore {
     stores.entry(name.to_owned()).or_default().clone()
 }
 
-/// The URL as it may be shown: user and password are left out.
-fn redacted(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match rest.get(..end).and_then(|authority| authority.rfind('@')) {
-        Some(at) => format!("{scheme}://…{}", rest.get(at..).unwrap_or_default()),
-        None => url.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(redacted("postgres://me:secret@db/app"), "postgres://…@db/app");
-        assert_eq!(redacted("sqlite:app.db"), "sqlite:app.db");
-        assert_eq!(redacted("sqlite:///a@b.db"), "sqlite:///a@b.db");
+    fn an_unknown_scheme_names_the_known_ones() {
+        let said = pollster::block_on(open_now("mongo://x", Access::Full)).unwrap_err().to_string();
+        assert!(said.contains("\"mongo\"") && said.contains("memory:"), "{said}");
+        let said = pollster::block_on(open_now("app.db", Access::Full)).unwrap_err().to_string();
+        assert!(said.contains("app.db"), "{said}");
     }
 
     #[test]
-    fn an_unknown_scheme_names_the_known_ones() {
-        let said = pollster::block_on(open_now("mongo://x")).unwrap_err().to_string();
-        assert!(said.contains("\"mongo\"") && said.contains("memory:"), "{said}");
-        let said = pollster::block_on(open_now("app.db")).unwrap_err().to_string();
-        assert!(said.contains("app.db"), "{said}");
+    fn o40_what_is_probably_meant_is_said() {
+        for (url, part) in [
+            ("sqlite3:app.db", "sqlite: was probably meant"),
+            ("SQLITE:app.db", "sqlite: was probably meant"),
+            ("sqlit:app.db", "sqlite: was probably meant"),
+            ("memroy:", "memory: was probably meant"),
+            ("/var/lib/app.db", "sqlite:app.db"),
+            ("\"sqlite:app.db\"", "without quotes"),
+            ("$STORE", "without quotes"),
+            (" sqlite:app.db", "begins or ends with a blank"),
+            ("memory:x\n", "begins or ends with a blank"),
+        ] {
+            let said = pollster::block_on(open_now(url, Access::Full)).unwrap_err().to_string();
+            assert!(said.contains(part), "{url}: {said}");
+        }
+        let said = pollster::block_on(open_now("mongo://x", Access::Full)).unwrap_err().to_string();
+        assert!(!said.contains("probably"), "{said}");
     }
 
     #[test]
     fn a_store_that_is_not_built_in_names_its_feature() {
         for kind in KINDS.iter().filter(|kind| !kind.built) {
             let url = format!("{}://x", kind.schemes[0]);
-            let said = pollster::block_on(open_now(&url)).unwrap_err().to_string();
+            let said = pollster::block_on(open_now(&url, Access::Look)).unwrap_err().to_string();
             assert!(said.contains(kind.feature), "{said}");
         }
     }
@@ -169,7 +209,7 @@ mod tests {
     #[test]
     fn memory_is_shared_by_name_and_solo_is_not_shared() {
         for url in ["memory:x", "solo:"] {
-            let store = pollster::block_on(open_now(url)).unwrap();
+            let store = pollster::block_on(open_now(url, Access::Full)).unwrap();
             assert_eq!(store.capabilities().kind, "memory");
         }
     }

@@ -8,14 +8,18 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use incumbent_core::MemberId;
 
 use crate::grip::Grip;
+use crate::health::Pulse;
 use crate::hold::Hold;
+use crate::known::Sight;
 use crate::member::Member;
 
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) held: ArcSwap<HashMap<Arc<str>, Held>>,
+    pub(crate) leaders: ArcSwap<HashMap<Arc<str>, Arc<Sight>>>,
     pub(crate) members: ArcSwap<Vec<Member>>,
     pub(crate) member: ArcSwapOption<MemberId>,
+    pub(crate) pulse: Pulse,
     leads_cluster: AtomicBool,
 }
 

@@ -1,20 +1,24 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::Receiver;
 use tokio::task::AbortHandle;
 
+use crate::blocking;
 use crate::event::Notice;
+use crate::panic;
 
 /// What happens to a node, from now on and in order: the present state first, then each change
 /// once. Dropping it unsubscribes.
 ///
-/// Its queue has no bound, so that a slow subscriber holds up nobody and misses nothing. It
-/// grows only with changes of leaders and members, never with beats.
+/// A slow subscriber holds up nobody. Some thousands of notices wait for it; one that has fallen
+/// further behind misses what comes, and is told so by [`Event::Missed`](crate::Event::Missed)
+/// and the state as it is then.
 #[derive(Debug)]
 #[must_use = "dropping it unsubscribes"]
 pub struct Subscription {
-    pub(crate) notices: UnboundedReceiver<Notice>,
+    pub(crate) notices: Receiver<Notice>,
 }
 
 impl Subscription {
@@ -35,6 +39,15 @@ impl Subscription {
         pollster::block_on(self.next())
     }
 
+    /// As [`Self::recv`], for so long at most.
+    ///
+    /// # Errors
+    /// If nothing happened by then, or the node has left and all was delivered.
+    pub fn recv_timeout(&mut self, limit: Duration) -> Result<Notice, RecvTimeoutError> {
+        let next = blocking::wait_for(limit, self.next()).ok_or(RecvTimeoutError::Timeout)?;
+        next.ok_or(RecvTimeoutError::Disconnected)
+    }
+
     pub(crate) fn observed(
         mut self,
         workers: &Handle,
@@ -42,9 +55,9 @@ impl Subscription {
     ) -> Observer {
         let task = workers.spawn(async move {
             while let Some(notice) = self.next().await {
-                let called = catch_unwind(AssertUnwindSafe(|| callback(&notice)));
-                if called.is_err() {
-                    tracing::error!(event = ?notice.event, "an observer panicked; it is called again for what comes next");
+                let called = panic::contain(|| callback(&notice));
+                if let Err(said) = called {
+                    tracing::error!(event = ?notice.event, said, "an observer panicked; it is called again for what comes next");
                 }
             }
         });

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::error::{ClusterError, Unanswered};
 use crate::fence::Fence;
 use crate::grip::Grip;
 use crate::loss::Lost;
+use crate::scope::{Guarded, Scope};
 
 /// One term of leadership, as the work under it sees it. Clones speak of the same term; they
 /// don't keep it alive.
@@ -21,6 +23,7 @@ pub struct Term {
     pub(crate) grip: Arc<Grip>,
     pub(crate) commands: Commands,
     pub(crate) cluster: Cluster,
+    pub(crate) scope: Scope,
 }
 
 impl Term {
@@ -66,10 +69,39 @@ impl Term {
         self.grip.until()
     }
 
+    /// Waits until the [`Self::deadline`] is another than the one that is known here, and gives the
+    /// new one: each beat that gets through puts it off. [`Moment::START`] is the last; whoever
+    /// gets it has nothing more to wait for. For those who tell others until when they may work.
+    /// Cancel-safe.
+    pub async fn deadline_after(&self, known: Moment) -> Moment {
+        self.grip.other_until(known).await
+    }
+
     /// How long it is to the [`Self::deadline`]; zero once it has passed.
     #[must_use]
     pub fn time_left(&self) -> Duration {
         self.deadline().since(clock::now())
+    }
+
+    /// Puts a future under the term: it takes no step once trust is over, as the work of
+    /// [`Node::lead`](crate::Node::lead) doesn't, and the lease isn't freed before it is gone.
+    /// For tasks that the work spawns, which nobody else knows of:
+    ///
+    /// ```
+    /// # async fn work(term: incumbent::Term) -> incumbent::WorkResult {
+    /// # async fn export(_: incumbent::Fence) {}
+    /// let exporting = tokio::spawn(term.guard(export(term.fence())));
+    /// # exporting.await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It goes on while the work does, also while that ends in order. It is dropped at an `await`
+    /// when trust is over, when the work has ended or is aborted, or when the
+    /// [`Leadership`](crate::Leadership) is dropped; then nothing comes out of it. A call that
+    /// blocks can't be interrupted, and keeps the lease until it returns.
+    pub fn guard<F: Future>(&self, future: F) -> Guarded<F> {
+        self.scope.guard(future)
     }
 
     /// Fires when the work under the term shall end. Cancelling it yourself ends nothing but what
@@ -130,6 +162,11 @@ impl Term {
         let successor = self.cluster.live_member(node).await?;
         self.hand_over(Some(successor));
         Ok(())
+    }
+
+    /// A handle for another run of the work under the same term.
+    pub(crate) fn anew(&self) -> Self {
+        Self { scope: self.scope.anew(), ..self.clone() }
     }
 
     fn hand_over(&self, successor: Option<MemberId>) {

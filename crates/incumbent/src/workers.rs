@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
 
-/// Serves programs that have no tokio runtime of their own.
-static OWN: Mutex<Option<Runtime>> = Mutex::new(None);
+/// Serves programs that have no tokio runtime of their own, with the process that it belongs to: a
+/// forked child has none of its parent's threads.
+static OWN: Mutex<Option<(u32, Handle)>> = Mutex::new(None);
 
 /// The runtime of whoever asks, or one that incumbent keeps for those who have none.
 pub(crate) fn handle() -> io::Result<Handle> {
@@ -14,8 +15,9 @@ pub(crate) fn handle() -> io::Result<Handle> {
         return Ok(handle);
     }
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = &*own {
-        return Ok(runtime.handle().clone());
+    let process = std::process::id();
+    if let Some((_, handle)) = own.as_ref().filter(|(owner, _)| *owner == process) {
+        return Ok(handle.clone());
     }
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -23,6 +25,8 @@ pub(crate) fn handle() -> io::Result<Handle> {
         .enable_all()
         .build()?;
     let handle = runtime.handle().clone();
-    *own = Some(runtime);
+    // It lives as long as the process. A child that dropped it would wait for threads it hasn't got.
+    std::mem::forget(runtime);
+    *own = Some((process, handle.clone()));
     Ok(handle)
 }

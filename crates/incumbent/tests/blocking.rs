@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use incumbent::{Attempt, Event, Finish, Node, blocking};
@@ -39,6 +40,59 @@ fn a_program_without_async_leads_and_leaves() {
     leadership.resign().unwrap();
     drop(campaign);
     node.leave().unwrap();
+}
+
+#[test]
+fn who_waits_with_a_time_out_is_told_that_it_was_not_elected_and_is_elected_later() {
+    let store = blocking::open("memory:blocking-time-outs").unwrap();
+    let builder = |name: &str| Node::builder().for_tests().ttl(Duration::from_secs(6)).name(name);
+    let a = blocking::join(builder("a"), store.clone()).unwrap();
+    let b = blocking::join(builder("b"), store).unwrap();
+    let mut first = a.campaign("scheduler").unwrap();
+    let leadership = first.elected_timeout(Duration::from_secs(60)).unwrap().unwrap();
+    let mut second = b.campaign("scheduler").unwrap();
+    assert_eq!(second.lease().as_str(), "scheduler");
+    assert!(second.elected_timeout(Duration::ZERO).unwrap().is_none());
+    assert!(second.elected_timeout(Duration::from_millis(300)).unwrap().is_none());
+    assert!(leadership.wait_lost_timeout(Duration::from_millis(10)).is_none());
+    let (leadership, error) = leadership.transfer("nobody").unwrap_err();
+    assert!(leadership.is_held() && error.to_string().contains("nobody"), "{error}");
+    leadership.transfer("b").unwrap();
+    let next = second.elected_timeout(Duration::from_secs(60)).unwrap().unwrap();
+    assert_eq!(next.term(), 2);
+    drop(next);
+    drop(second);
+    drop(first);
+    let members = blocking::wait(b.cluster().members()).unwrap();
+    assert_eq!(members.len(), 2);
+    b.leave().unwrap();
+    assert!(b.campaign("scheduler").is_err(), "it has left");
+}
+
+#[test]
+fn notices_and_the_end_of_work_can_be_waited_for_with_a_time_out() {
+    let store = blocking::open("solo:").unwrap();
+    let node = blocking::join(Node::builder().for_tests().name("a"), store).unwrap();
+    let patience = Duration::from_secs(60);
+    let mut notices = node.subscribe();
+    assert!(matches!(notices.recv_timeout(patience).unwrap().event, Event::State(_)));
+    let lead = node.lead("scheduler", |term| {
+        while term.is_held() {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        Ok(())
+    });
+    let lead = lead.unwrap();
+    assert_eq!(lead.finished_timeout(Duration::from_millis(50)), None);
+    while !matches!(notices.recv_timeout(patience).unwrap().event, Event::Elected { .. }) {}
+    assert_eq!(lead.term().map(|term| term.lease().clone()), Some(lead.lease().clone()));
+    lead.stop();
+    assert_eq!(lead.finished_timeout(patience), Some(Finish::Stopped));
+    assert_eq!(node.timing().ttl, Duration::from_secs(1));
+    node.leave().unwrap();
+    while notices.recv_timeout(patience).is_ok() {}
+    assert_eq!(notices.recv_timeout(patience), Err(RecvTimeoutError::Disconnected));
+    assert_eq!(node.health().standing, incumbent::Standing::Left);
 }
 
 #[test]

@@ -228,3 +228,22 @@ async fn a_composite_runs_its_parts_as_one() {
     assert_eq!(started[1], ("tenants-a-to-c".to_owned(), parts(&["a", "b", "c"])));
     soon(node.leave()).await.unwrap();
 }
+
+#[tokio::test]
+async fn each_start_of_a_duty_gets_a_clone_of_what_it_needs() {
+    let node = soon(steady("a").join(&memory())).await.unwrap();
+    let (started, mut starts) = tokio::sync::mpsc::unbounded_channel();
+    let work = family("projection").duties(["orders", "returns"]).run_with(
+        started,
+        |started, duty| async move {
+            started.send(duty.name().to_owned())?;
+            duty.stopped().await;
+            Ok(())
+        },
+    );
+    let serving = node.serve(work).unwrap();
+    let mut names = vec![soon(starts.recv()).await.unwrap(), soon(starts.recv()).await.unwrap()];
+    names.sort();
+    assert_eq!(names, ["orders", "returns"]);
+    soon(serving.stop()).await;
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{builder, join, memory, pause, soon, spawn, until};
+use common::{builder, join, memory, pause, soon, spawn, steady, until};
 use incumbent::{CampaignError, Candidacy, Event, Finish, Loss, Term};
 
 #[tokio::test]
@@ -220,4 +220,32 @@ fn work_whose_runtime_is_shut_down_frees_the_lease() {
     assert_eq!(pollster::block_on(lead.finished()), Finish::RuntimeGone);
     assert_eq!(pollster::block_on(node.leader("scheduler")).unwrap(), None);
     pollster::block_on(node.leave()).unwrap();
+}
+
+#[tokio::test]
+async fn each_start_of_work_gets_a_clone_of_what_it_needs() {
+    let node = soon(steady("a").join(&memory())).await.unwrap();
+    let (started, mut starts) = tokio::sync::mpsc::unbounded_channel();
+    let state = (Arc::new(AtomicUsize::new(0)), started);
+    let count = Arc::clone(&state.0);
+    let lead = node
+        .lead_with("scheduler", state, |(count, started), term| async move {
+            let before = count.fetch_add(1, Ordering::SeqCst);
+            started.send((before, term.term()))?;
+            if before < 2 {
+                return Err("once more".into());
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(soon(lead.finished()).await, Finish::Completed);
+    let mut terms = Vec::new();
+    while let Ok((_, term)) = starts.try_recv() {
+        terms.push(term);
+    }
+    assert_eq!((count.load(Ordering::SeqCst), terms), (3, vec![1, 2, 3]));
+    // What captures nothing can be an async closure.
+    let plain =
+        node.lead("plain", async |term| if term.is_held() { Ok(()) } else { Err("".into()) });
+    assert_eq!(soon(plain.unwrap().finished()).await, Finish::Completed);
 }

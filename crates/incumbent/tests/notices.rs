@@ -93,7 +93,7 @@ async fn a_late_subscriber_gets_the_state_first() {
     let leadership = soon(campaign.elected()).await.unwrap();
     until("the view is there", || node.members().len() == 1).await;
     let mut notices = node.subscribe();
-    let Some(Event::State(State { member, leads, duties, members })) =
+    let Some(Event::State(State { member, leads, duties, members, .. })) =
         soon(notices.next()).await.map(|notice| notice.event)
     else {
         panic!("the state comes first");

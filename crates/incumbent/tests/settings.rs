@@ -85,6 +85,11 @@ async fn the_environment_is_understood() {
     let bad = Node::builder().from_lookup(lookup).unwrap_err();
     assert!(matches!(&bad, EnvironmentError::Bad { variable: "INCUMBENT_TTL", .. }), "{bad}");
     assert!(bad.to_string().contains("soon") && bad.to_string().contains("15s"), "{bad}");
+    // O24: a variable that a script forgot must not make a cluster of its own.
+    for empty in ["INCUMBENT_STORE", "INCUMBENT_CLUSTER"] {
+        let bad = Node::builder().from_lookup(|it| (it == empty).then(String::new)).unwrap_err();
+        assert!(bad.to_string().contains(empty) && bad.to_string().contains("unset"), "{bad}");
+    }
 }
 
 #[tokio::test]

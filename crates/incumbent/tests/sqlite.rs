@@ -70,3 +70,24 @@ async fn leadership_is_kept_for_many_ttls() {
     assert!(soon(theirs.elected()).await.unwrap().is_held());
     pause(10).await;
 }
+
+/// O5: under a second name there would be a log, and a leader, of its own.
+#[tokio::test]
+#[cfg(unix)]
+async fn a_second_name_for_the_file_ends_the_leadership_until_it_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = builder("node").join(open(&directory).await).await.unwrap();
+    let mut campaign = node.campaign("scheduler").unwrap();
+    let leadership = soon(campaign.elected()).await.unwrap();
+    let other = directory.path().join("other.db");
+    std::fs::hard_link(directory.path().join("cluster.db"), &other).unwrap();
+    let opened = incumbent::open(&format!("sqlite:{}", other.display())).await;
+    let said = opened.map(|_| ()).unwrap_err().to_string();
+    assert!(said.contains("other.db") && said.contains("2 names"), "{said}");
+    soon(leadership.lost()).await;
+    assert!(!leadership.is_held());
+    let term = leadership.term();
+    drop(leadership);
+    std::fs::remove_file(other).unwrap();
+    assert!(soon(campaign.elected()).await.unwrap().term() > term);
+}

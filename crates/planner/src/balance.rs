@@ -23,9 +23,8 @@ const PASSES: usize = 32;
 
 /// Evens out what nodes carry. Returns whether anything moved.
 pub(crate) fn balance(draft: &mut Draft<'_, '_>) -> bool {
-    let problem = draft.layout.problem;
-    let open = problem.nodes.iter().filter(|(_, facts)| facts.open);
-    let takers = open.map(|(node, _)| (draft.layout.fill(node), node)).collect();
+    let roomy = draft.layout.roomy().into_iter();
+    let takers = roomy.map(|node| (draft.layout.fill(node), node)).collect();
     let mut balancer = Balancer { draft, takers };
     let mut any = false;
     for _ in 0..PASSES {
@@ -40,9 +39,12 @@ pub(crate) fn balance(draft: &mut Draft<'_, '_>) -> bool {
 
 struct Balancer<'d, 'p, 'a> {
     draft: &'d mut Draft<'p, 'a>,
-    /// The nodes that get new duties, least loaded first.
+    /// The nodes that take more, least loaded first.
     takers: BTreeSet<(u128, NodeAt)>,
 }
+
+/// After so many duties of one class and weight the best one so far will do.
+const TRIES: usize = 8;
 
 /// A move that makes two nodes more even. The least is the best.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -61,13 +63,19 @@ impl Balancer<'_, '_, '_> {
     /// Lets nodes give, always the most loaded of those that still can: then no node gives more
     /// than it must. Returns whether anything moved.
     fn pass(&mut self) -> bool {
-        let mut givers = self.takers.clone();
         let mut offers: BTreeMap<NodeAt, Offers> = BTreeMap::new();
         let mut any = false;
         let problem = self.draft.layout.problem;
+        let open = problem.nodes.iter().filter(|(_, facts)| facts.open);
+        let mut givers: BTreeSet<(u128, NodeAt)> =
+            open.map(|(node, _)| (self.draft.layout.fill(node), node)).collect();
         // Every move makes something better for good, so this is only a guard.
         for _ in 0..4 * (problem.duties.len() + problem.nodes.len()) {
             let Some((fill, giver)) = givers.pop_last() else { break };
+            if self.draft.effort.is_spent() {
+                self.draft.cut_short = true;
+                return false;
+            }
             let Some(&(least, _)) = self.takers.first() else { break };
             if problem.equal_shares && fill < least + self.margin() {
                 break;
@@ -81,7 +89,8 @@ impl Balancer<'_, '_, '_> {
             self.takers.remove(&before);
             self.draft.relocate(duty, giver, taker, Why::Balance);
             let after = [giver, taker].map(|node| (self.draft.layout.fill(node), node));
-            self.takers.extend(after);
+            let layout = &self.draft.layout;
+            self.takers.extend(after.into_iter().filter(|(_, node)| !layout.is_full(*node)));
             givers.remove(&before);
             givers.extend(after);
             any = true;
@@ -113,8 +122,18 @@ impl Balancer<'_, '_, '_> {
         for weights in offers.plain.values() {
             consider(self.gain(giver, weights, heaviest));
         }
-        for (weight, duty) in &offers.special {
-            consider(self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])]), heaviest));
+        let least = self.takers.first().map(|(fill, _)| *fill);
+        for ((_, weight), duties) in &offers.special {
+            let mut found = 0;
+            for duty in duties {
+                let gain = self.gain(giver, &BTreeMap::from([(*weight, vec![*duty])]), heaviest);
+                found += usize::from(gain.is_some());
+                let enough = found >= TRIES || gain.as_ref().map(|gain| gain.fill) == least;
+                consider(gain);
+                if enough {
+                    break;
+                }
+            }
         }
         best
     }
@@ -127,13 +146,16 @@ impl Balancer<'_, '_, '_> {
         let class = problem.class(*sample);
         let (giver_fill, giver_rank) = (layout.fill(giver), Rank::of(layout, *sample, giver));
         for &(fill, taker) in &self.takers {
+            self.draft.effort.spend(1);
             if fill >= giver_fill {
                 break;
             }
             if problem.equal_shares && fill + self.margin() > giver_fill {
                 break;
             }
-            if taker == giver || !class.is_able(taker) {
+            // Where it failed, or would become another version, it doesn't go for evenness.
+            let unwanted = problem.duties[*sample].avoids(taker);
+            if taker == giver || unwanted || !class.is_able(taker) {
                 continue;
             }
             let nearer = layout.same_zone(class, giver, taker)
@@ -208,7 +230,7 @@ struct Offers {
 #[derive(Default)]
 struct Offer {
     plain: BTreeMap<ClassAt, Weights>,
-    special: BTreeSet<(u64, DutyAt)>,
+    special: BTreeMap<(ClassAt, u64), BTreeSet<DutyAt>>,
 }
 
 impl Offers {
@@ -227,7 +249,8 @@ impl Offers {
                 let weights = offer.plain.entry(facts.class).or_default();
                 weights.entry(facts.duty.weight).or_default().push(duty);
             } else {
-                offer.special.insert((facts.duty.weight, duty));
+                let kind = (facts.class, facts.duty.weight);
+                offer.special.entry(kind).or_default().insert(duty);
             }
         }
         offers
@@ -246,7 +269,9 @@ impl Offers {
             }
         }
         if !facts.is_plain() {
-            offer.special.remove(&(weight, duty));
+            if let Some(duties) = offer.special.get_mut(&(facts.class, weight)) {
+                duties.remove(&duty);
+            }
             return;
         }
         let Some(weights) = offer.plain.get_mut(&facts.class) else { return };

@@ -38,7 +38,8 @@ impl Budget {
         !self.has_round() || !self.has(node)
     }
 
-    fn has_round(&self) -> bool {
+    /// Whether anything that runs may still move in this round.
+    pub(crate) fn has_round(&self) -> bool {
         self.round > 0 || self.ignores_round
     }
 

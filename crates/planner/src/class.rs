@@ -44,6 +44,8 @@ pub(crate) struct Class<'a> {
     /// How many duties of the family each node may run; absent if none has a limit.
     limits: Option<Column<NodeAt, u32>>,
     planted: Planted,
+    /// How many nodes can't run the class, by the rule that keeps them from it.
+    pub(crate) unable: BTreeMap<Rule, usize>,
 }
 
 impl<'a> Class<'a> {
@@ -56,20 +58,23 @@ impl<'a> Class<'a> {
     ) -> Self {
         let mut able = vec![0_u64; nodes.len().div_ceil(64)];
         let mut open = 0;
+        let mut unable = BTreeMap::new();
         for (at, facts) in nodes.iter() {
-            if fixed_rule(sample, facts.node, planted).is_none() {
-                if let Some(word) = able.get_mut(at.index() / 64) {
-                    *word |= 1 << (at.index() % 64);
-                }
-                open += usize::from(facts.open);
+            if let Some(rule) = fixed_rule(sample, facts.node, planted) {
+                *unable.entry(rule).or_insert(0) += 1;
+                continue;
             }
+            if let Some(word) = able.get_mut(at.index() / 64) {
+                *word |= 1 << (at.index() % 64);
+            }
+            open += usize::from(facts.open);
         }
         let limit = |node: &Node| node.families.get(&sample.family)?.max_per_node;
         let limited = nodes.iter().any(|(_, facts)| limit(facts.node).is_some());
         let all = || nodes.iter().map(|(_, facts)| limit(facts.node).unwrap_or(u32::MAX)).collect();
         let limits = limited.then(all);
         let avoids_leader = sample.leader == LeaderRule::Avoid;
-        Self { family, spread, avoids_leader, sample, able, open, limits, planted }
+        Self { family, spread, avoids_leader, sample, able, open, limits, planted, unable }
     }
 
     /// Whether a node can run the class, whatever else it runs.

@@ -1,6 +1,7 @@
 //! A plan in the making.
 
 use crate::budget::Budget;
+use crate::effort::Effort;
 use crate::index::{At, Column, DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::mutant::Mutant;
@@ -13,6 +14,8 @@ use crate::situation::Pin;
 pub(crate) struct Draft<'p, 'a> {
     pub(crate) layout: Layout<'p, 'a>,
     pub(crate) budget: Budget,
+    /// How much work is left to do.
+    pub(crate) effort: Effort,
     /// Why each duty left where it runs.
     pub(crate) why: Column<DutyAt, Why>,
     /// Duties that have no node, or should leave theirs at once; and some that no longer do.
@@ -23,19 +26,23 @@ pub(crate) struct Draft<'p, 'a> {
     pub(crate) detached: Column<DutyAt, bool>,
     /// Whether something would move if more were allowed to.
     pub(crate) wants_more: bool,
+    /// Whether something wasn't looked for because that took too much work.
+    pub(crate) cut_short: bool,
 }
 
 impl<'p, 'a> Draft<'p, 'a> {
     /// What runs and may go on running stays; the rest is homeless.
-    pub(crate) fn new(problem: &'p Problem<'a>) -> Self {
+    pub(crate) fn new(problem: &'p Problem<'a>, effort: Effort) -> Self {
         let mut draft = Self {
             layout: Layout::new(problem),
             budget: Budget::new(problem),
+            effort,
             why: Column::filled(problem.duties.len(), Why::Homeless),
             homeless: Vec::new(),
             fixed: Column::filled(problem.duties.len(), false),
             detached: Column::filled(problem.duties.len(), false),
             wants_more: false,
+            cut_short: false,
         };
         if poisoned(problem) {
             return draft;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::effort::Effort;
 use crate::index::{Column, DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::preference::Rank;
@@ -18,10 +19,14 @@ use crate::situation::{Duty, Node};
 pub struct Grid<'p, 'a> {
     pub(crate) layout: Layout<'p, 'a>,
     pub(crate) detached: BTreeSet<DutyAt>,
+    /// How much work is left to do here. What is asked for duty by duty is always done.
+    pub(crate) effort: Effort,
     /// The family that the strategy is for; all that have none of their own if absent.
     family: Option<&'a str>,
     nodes: Vec<NodeAt>,
     duties: Vec<DutyAt>,
+    /// The strategy's duties that aren't paused.
+    scope: Vec<DutyAt>,
 }
 
 impl fmt::Debug for Grid<'_, '_> {
@@ -35,11 +40,19 @@ impl fmt::Debug for Grid<'_, '_> {
 }
 
 impl<'p, 'a> Grid<'p, 'a> {
-    pub(crate) fn new(layout: Layout<'p, 'a>, family: Option<&'a str>) -> Self {
+    pub(crate) fn new(layout: Layout<'p, 'a>, family: Option<&'a str>, effort: Effort) -> Self {
         let problem = layout.problem;
         let nodes = by_given(&problem.nodes, |facts| facts.given);
         let duties = by_given(&problem.duties, |facts| facts.given);
-        Self { layout, detached: BTreeSet::new(), family, nodes, duties }
+        let scope = Vec::new();
+        let mut grid =
+            Self { layout, detached: BTreeSet::new(), effort, family, nodes, duties, scope };
+        let mine = |duty: &DutyAt| {
+            let duty = problem.duties[*duty].duty;
+            !duty.paused && grid.is_mine(duty)
+        };
+        grid.scope = problem.duties.keys().filter(mine).collect();
+        grid
     }
 
     /// All nodes, in order of their ids.
@@ -56,7 +69,7 @@ impl<'p, 'a> Grid<'p, 'a> {
             let facts = &problem.duties[duty];
             (facts.given, facts.duty, self.place_of(facts.given))
         };
-        self.scope().into_iter().map(row).collect()
+        self.scope.iter().copied().map(row).collect()
     }
 
     /// The node of a duty.
@@ -160,9 +173,8 @@ impl<'p, 'a> Grid<'p, 'a> {
     #[must_use]
     pub fn least_loaded(&self, duty: usize) -> Option<usize> {
         let at = self.known(duty).ok()?;
-        let fits = |node: &NodeAt| {
-            self.layout.target(at) == Some(*node) || self.layout.verdict(at, *node).is_none()
-        };
+        let fits =
+            |node: &NodeAt| self.layout.target(at) == Some(*node) || self.layout.fits(at, *node);
         let nodes = self.problem().nodes.keys().filter(fits);
         let key =
             |node: &NodeAt| (Rank::of(&self.layout, at, *node), self.layout.fill(*node), *node);
@@ -194,21 +206,18 @@ impl<'p, 'a> Grid<'p, 'a> {
     }
 
     /// The strategy's duties that aren't paused.
-    pub(crate) fn scope(&self) -> Vec<DutyAt> {
-        let problem = self.problem();
-        let mine = |duty: &DutyAt| {
-            let duty = problem.duties[*duty].duty;
-            !duty.paused && self.is_mine(duty)
-        };
-        problem.duties.keys().filter(mine).collect()
+    pub(crate) fn scope(&self) -> &[DutyAt] {
+        &self.scope
     }
 
     fn of_family(&self, family: &str) -> Vec<DutyAt> {
         let problem = self.problem();
-        let member = |duty: &DutyAt| {
-            problem.duties[*duty].duty.family == family && !self.detached.contains(duty)
+        let Some((family, _)) = problem.families.iter().find(|(_, name)| **name == family) else {
+            return Vec::new();
         };
-        self.scope().into_iter().filter(member).collect()
+        let member =
+            |duty: &DutyAt| problem.class(*duty).family == family && !self.detached.contains(duty);
+        self.scope.iter().copied().filter(member).collect()
     }
 
     /// Whether the strategy places this duty: its own family, or all that have none of their own.

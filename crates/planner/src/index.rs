@@ -42,7 +42,9 @@ indexes! {
     /// A family that is spread over the values of a label.
     SpreadAt,
     /// Duties that are kept apart.
-    ApartAt
+    ApartAt,
+    /// Duties that differ in nothing that matters.
+    KindAt
 }
 
 /// A value for each index of a kind.

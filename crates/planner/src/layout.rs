@@ -22,7 +22,8 @@ pub(crate) struct Layout<'p, 'a> {
     /// The weight that counts for evenness, with reported load.
     bulk: Column<NodeAt, u128>,
     families: FamilyCounts,
-    apart: HashMap<(ApartAt, NodeAt), u32>,
+    /// Where the duties of each group are that is kept apart, in order of nodes.
+    apart: Column<ApartAt, Vec<(NodeAt, DutyAt)>>,
     zones: Column<SpreadAt, Vec<u32>>,
 }
 
@@ -38,7 +39,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             weight: Column::filled(nodes, 0),
             bulk: problem.nodes.iter().map(|(_, facts)| u128::from(facts.node.load)).collect(),
             families: FamilyCounts::new(problem.families.len(), nodes),
-            apart: HashMap::new(),
+            apart: Column::filled(problem.aparts, Vec::new()),
             zones: problem.spreads.iter().map(|(_, zones)| vec![0; zones.count]).collect(),
         }
     }
@@ -72,6 +73,13 @@ impl<'p, 'a> Layout<'p, 'a> {
         facts.node.capacity.map_or(u128::MAX, |capacity| {
             u128::from(capacity).saturating_sub(self.weight[node] + u128::from(facts.node.load))
         })
+    }
+
+    /// Whether a node carries more than its capacity, load included.
+    pub(crate) fn is_overfull(&self, node: NodeAt) -> bool {
+        let place = self.problem.nodes[node].node;
+        let carries = self.weight[node] + u128::from(place.load);
+        place.capacity.is_some_and(|capacity| carries > u128::from(capacity))
     }
 
     pub(crate) fn family(&self, family: FamilyAt, node: NodeAt) -> u32 {
@@ -108,6 +116,11 @@ impl<'p, 'a> Layout<'p, 'a> {
         self.weight[node] += u128::from(facts.duty.weight);
         self.bulk[node] += u128::from(facts.bulk());
         self.count(duty, node, |count| *count += 1);
+        if let Some(apart) = facts.apart {
+            let group = &mut self.apart[apart];
+            let at = group.partition_point(|seat| *seat < (node, duty));
+            group.insert(at, (node, duty));
+        }
     }
 
     /// Takes a duty from where it is.
@@ -122,21 +135,29 @@ impl<'p, 'a> Layout<'p, 'a> {
         self.weight[node] -= u128::from(facts.duty.weight);
         self.bulk[node] -= u128::from(facts.bulk());
         self.count(duty, node, |count| *count -= 1);
+        if let Some(apart) = facts.apart {
+            let group = &mut self.apart[apart];
+            if let Ok(at) = group.binary_search(&(node, duty)) {
+                group.remove(at);
+            }
+        }
     }
 
     fn count(&mut self, duty: DutyAt, node: NodeAt, change: impl Fn(&mut u32)) {
         let facts = &self.problem.duties[duty];
         let class = &self.problem.classes[facts.class];
         change(self.families.count_mut(class.family, node));
-        if let Some(apart) = facts.apart {
-            change(self.apart.entry((apart, node)).or_default());
-        }
         if let Some(spread) = class.spread {
             let zone = self.problem.spreads[spread].of[node];
             if let Some(count) = self.zones[spread].get_mut(zone) {
                 change(count);
             }
         }
+    }
+
+    /// Whether no rule keeps a duty, which isn't there, off a node. It doesn't ask which.
+    pub(crate) fn fits(&self, duty: DutyAt, node: NodeAt) -> bool {
+        self.problem.class(duty).is_able(node) && self.judge(duty, node, true).is_none()
     }
 
     /// The first rule that keeps a duty, which isn't there, off a node.
@@ -157,7 +178,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             return class.fixed_rule(place.node);
         }
         let pinned = self.problem.pinned(duty);
-        if pinned.is_some_and(|(required, nodes)| required && !nodes.contains(&node)) {
+        if pinned.is_some_and(|(required, nodes)| required && nodes.binary_search(&node).is_err()) {
             return Some(Rule::Pin);
         }
         let planted = self.problem.planted;
@@ -170,6 +191,44 @@ impl<'p, 'a> Layout<'p, 'a> {
             }
         }
         self.room(duty, node, load_counts)
+    }
+
+    /// The nodes that take more.
+    pub(crate) fn roomy(&self) -> Vec<NodeAt> {
+        let open = |node: &NodeAt| self.problem.nodes[*node].open && !self.is_full(*node);
+        self.problem.nodes.keys().filter(open).collect()
+    }
+
+    /// Whether a node takes no duty, not even the lightest.
+    pub(crate) fn is_full(&self, node: NodeAt) -> bool {
+        let place = self.problem.nodes[node].node;
+        place.max_duties.is_some_and(|max| self.held[node].len() >= max as usize)
+            || self.left(node) < u128::from(self.problem.lightest)
+                && !self.problem.planted.is(Mutant::CapacityIgnored)
+    }
+
+    /// The duty on a node from which another is kept apart.
+    pub(crate) fn mate(&self, duty: DutyAt, node: NodeAt) -> Option<DutyAt> {
+        let group = &self.apart[self.problem.duties[duty].apart?];
+        let at = group.partition_point(|(place, _)| *place < node);
+        group.get(at).filter(|(place, _)| *place == node).map(|(_, mate)| *mate)
+    }
+
+    /// Whether a duty, which isn't there, would have room on a node that it can run on if another
+    /// stepped aside.
+    pub(crate) fn has_room_without(&self, duty: DutyAt, node: NodeAt, aside: DutyAt) -> bool {
+        let place = self.problem.nodes[node].node;
+        let (facts, gone) = (&self.problem.duties[duty], &self.problem.duties[aside]);
+        let class = &self.problem.classes[facts.class];
+        let same_family = class.family == self.problem.classes[gone.class].family;
+        let family = self.families.count(class.family, node) - u32::from(same_family);
+        let weight = self.weight[node] - u128::from(gone.duty.weight)
+            + u128::from(facts.duty.weight)
+            + u128::from(place.load);
+        place.max_duties.is_none_or(|max| self.held[node].len() <= max as usize)
+            && family < class.limit(node)
+            && place.capacity.is_none_or(|capacity| weight <= u128::from(capacity))
+            && self.mate(duty, node).is_none_or(|mate| mate == aside)
     }
 
     /// The rules that depend on what else the node runs.
@@ -191,9 +250,8 @@ impl<'p, 'a> Layout<'p, 'a> {
                 return Some(Rule::Capacity);
             }
         }
-        let meets = |apart| self.apart.get(&(apart, node)).is_some_and(|count| *count > 0);
-        let apart = facts.apart.is_some_and(meets) && !planted.is(Mutant::ApartIgnored);
-        apart.then_some(Rule::Apart)
+        let apart = facts.apart.is_some() && self.mate(duty, node).is_some();
+        (apart && !planted.is(Mutant::ApartIgnored)).then_some(Rule::Apart)
     }
 }
 

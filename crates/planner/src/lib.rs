@@ -42,7 +42,9 @@
 //!
 //! 1. A node that isn't being emptied, then one on which the duty didn't fail.
 //! 2. The node of a preferred pin, then one that isn't the leader if the duty avoids it.
-//! 3. A zone with fewer duties of the family, for duties that are spread.
+//! 3. A zone with fewer duties of the family, for duties that are spread. While nothing else may
+//!    move, one without a node goes before that to a node that carries less than its zone on
+//!    average, which would get more later.
 //! 4. Staying, unless another node carries so much less that the two become more even.
 //! 5. The least loaded node, counting all families and reported load; then the one with the
 //!    fewest of the family.
@@ -52,6 +54,11 @@
 //! Recovery is at once and without limit: duties that run nowhere, on a node that is gone, that
 //! may not run them, is being emptied, or on which they failed. Everything else is rebalancing, and
 //! has the limits of [`Rebalance`].
+//!
+//! # How much work it is
+//!
+//! What fits nowhere is looked for once. Should that not be enough, the work ends at a limit, which
+//! is counted in steps. What wasn't reached then is [not tried](Reason::NotTried).
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/placement.md")]
@@ -61,9 +68,11 @@ mod balance;
 mod budget;
 mod class;
 mod draft;
+mod effort;
 mod explain;
 mod grid;
 mod index;
+mod kinds;
 mod layout;
 pub mod mutant;
 mod outcome;
@@ -72,7 +81,9 @@ mod policy;
 mod prefer;
 mod preference;
 mod problem;
+mod queues;
 pub mod ready;
+mod reasons;
 mod recover;
 mod refusal;
 mod room;
@@ -86,7 +97,7 @@ pub use grid::Grid;
 pub use outcome::{Move, Plan, Reason, Unplaced, Why};
 pub use planning::plan;
 #[cfg(feature = "mutants")]
-pub use planning::plan_planted;
+pub use planning::{plan_planted, plan_within};
 pub use policy::{Place, Policy, Rebalance, Strategy};
 pub use refusal::Refusal;
 pub use rule::Rule;

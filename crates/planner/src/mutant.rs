@@ -21,11 +21,13 @@ pub enum Mutant {
     BalancedMeansDone,
     UnknownPinPoisons,
     FailedStays,
+    Tireless,
+    ZonesBeforeAll,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::VersionsIgnored,
         Self::CapacityIgnored,
         Self::CordonIgnored,
@@ -42,6 +44,8 @@ impl Mutant {
         Self::BalancedMeansDone,
         Self::UnknownPinPoisons,
         Self::FailedStays,
+        Self::Tireless,
+        Self::ZonesBeforeAll,
     ];
 
     /// What the mistake is, in a sentence.
@@ -64,6 +68,10 @@ impl Mutant {
             Self::BalancedMeansDone => "an even cluster isn't looked at for homeless duties (F47)",
             Self::UnknownPinPoisons => "a pin to an unknown node stops all planning (F43)",
             Self::FailedStays => "a duty goes on where it failed although others could run it",
+            Self::Tireless => "planning goes on however long it takes (O1)",
+            Self::ZonesBeforeAll => {
+                "recovery looks at zones alone and passes over nodes that lack duties (O17)"
+            }
         }
     }
 }

@@ -15,7 +15,8 @@ pub struct Plan {
     pub unplaced: Vec<Unplaced>,
     /// Every duty whose node changes, with the reason.
     pub moves: Vec<Move>,
-    /// Nothing more would move, however much were allowed to.
+    /// Nothing more would move, however much were allowed to. A search that was cut short ends
+    /// here too if it moved nothing: the next would end in the same way.
     pub balanced: bool,
 }
 
@@ -51,6 +52,9 @@ pub enum Reason {
     /// Every node is ruled out: how many nodes by which rule. A node counts for the first rule
     /// that it fails, in the order of [`Rule::ALL`].
     RuledOut(BTreeMap<Rule, usize>),
+    /// It may fit, but finding out took more work than a plan may take. If anything moves, the
+    /// next plan goes on from there.
+    NotTried,
 }
 
 impl fmt::Display for Reason {
@@ -60,6 +64,9 @@ impl fmt::Display for Reason {
             Self::NoNodes => f.write_str("there are no nodes"),
             Self::UnknownPin(name) => write!(f, "it is pinned to {name:?}, which doesn't exist"),
             Self::Detached => f.write_str("the strategy detached it"),
+            Self::NotTried => {
+                f.write_str("it wasn't tried: planning came to the limit of its work")
+            }
             Self::RuledOut(rules) => {
                 f.write_str("no node may run it: ")?;
                 for (position, (rule, nodes)) in rules.iter().enumerate() {
@@ -106,6 +113,8 @@ pub enum Why {
     Balance,
     /// The strategy wants it.
     Strategy,
+    /// A node of the version that it should run is prepared for it. No plan says so by itself.
+    Deployed,
 }
 
 impl Why {
@@ -119,7 +128,8 @@ impl Why {
             | Self::Drained
             | Self::Failed
             | Self::Stopped
-            | Self::MakesRoom => false,
+            | Self::MakesRoom
+            | Self::Deployed => false,
         }
     }
 }
@@ -136,6 +146,7 @@ impl fmt::Display for Why {
             Self::Preferred => f.write_str("another node is preferred for it"),
             Self::Balance => f.write_str("the nodes become more even"),
             Self::Strategy => f.write_str("the strategy wants it"),
+            Self::Deployed => f.write_str("a node of another version is prepared for it"),
         }
     }
 }

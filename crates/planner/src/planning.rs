@@ -1,19 +1,18 @@
 //! From a situation to a plan.
 
-use std::collections::{BTreeMap, HashMap};
-
 use crate::balance::balance;
 use crate::draft::Draft;
-use crate::index::{ClassAt, DutyAt, NodeAt};
+use crate::effort::Effort;
+use crate::index::NodeAt;
 use crate::layout::Layout;
 use crate::mutant::{Mutant, Planted};
 use crate::outcome::{Move, Plan, Reason, Unplaced, Why};
 use crate::prefer::prefer;
 use crate::problem::Problem;
+use crate::reasons::Reasons;
 use crate::recover::recover;
 use crate::room::make_room;
-use crate::rule::Rule;
-use crate::situation::{Pin, Situation};
+use crate::situation::Situation;
 use crate::wishes::{fulfil, has_own_strategies};
 
 /// More rounds than settling needs; each makes something better for good.
@@ -25,23 +24,32 @@ const ROUNDS: usize = 16;
 /// same plan.
 #[must_use]
 pub fn plan(situation: &Situation) -> Plan {
-    plan_with(situation, Planted::default())
+    plan_planted_within(situation, Planted::default(), None).0
 }
 
 /// The same with a planted mistake.
 #[cfg(feature = "mutants")]
 #[must_use]
 pub fn plan_planted(situation: &Situation, planted: Planted) -> Plan {
-    plan_with(situation, planted)
+    plan_planted_within(situation, planted, None).0
 }
 
-fn plan_with(situation: &Situation, planted: Planted) -> Plan {
+/// The same with so many steps of work; and how many it took.
+#[cfg(feature = "mutants")]
+#[must_use]
+pub fn plan_within(situation: &Situation, planted: Planted, steps: Option<u64>) -> (Plan, u64) {
+    plan_planted_within(situation, planted, steps)
+}
+
+fn plan_planted_within(situation: &Situation, planted: Planted, steps: Option<u64>) -> (Plan, u64) {
     let problem = Problem::new(situation, planted);
-    let mut draft = Draft::new(&problem);
+    let enough = || Effort::enough_for(problem.duties.len(), problem.nodes.len(), planted);
+    let effort = steps.map_or_else(enough, |steps| Effort::up_to(steps, planted));
+    let mut draft = Draft::new(&problem, effort);
     if !(planted.is(Mutant::BalancedMeansDone) && is_even(&draft.layout)) {
         settle(&mut draft);
     }
-    finish(&draft)
+    (finish(&draft), draft.effort.spent())
 }
 
 /// Places and moves duties until nothing changes.
@@ -52,6 +60,13 @@ fn settle(draft: &mut Draft<'_, '_>) {
         let mut recovered = false;
         while recover(draft) || make_room(draft) {
             recovered = has_own_strategies(&draft.layout.problem.situation.policy);
+            if draft.effort.is_spent() {
+                break;
+            }
+        }
+        if draft.effort.is_spent() {
+            draft.cut_short = true;
+            return;
         }
         let preferred = prefer(draft);
         if !(balance(draft) | preferred | wished | recovered) {
@@ -73,7 +88,7 @@ fn finish(draft: &Draft<'_, '_>) -> Plan {
     let given = |node: NodeAt| problem.nodes[node].given;
     let mut target = vec![None; problem.duties.len()];
     let (mut moves, mut unplaced) = (Vec::new(), Vec::new());
-    let mut reasons = Reasons { layout, ruled_out: HashMap::new() };
+    let mut reasons = Reasons::new(layout);
     for (duty, facts) in problem.duties.iter() {
         let to = layout.target(duty);
         if let Some(cell) = target.get_mut(facts.given) {
@@ -90,48 +105,7 @@ fn finish(draft: &Draft<'_, '_>) -> Plan {
             moves.push(Move { duty: facts.given, from, to: to.map(given), why });
         }
     }
-    Plan { target, unplaced, moves, balanced: !draft.wants_more }
-}
-
-/// Why duties have no node. Plain ones of one class and weight share the reason.
-struct Reasons<'l, 'p, 'a> {
-    layout: &'l Layout<'p, 'a>,
-    ruled_out: HashMap<(ClassAt, u64), BTreeMap<Rule, usize>>,
-}
-
-impl Reasons<'_, '_, '_> {
-    fn reason(&mut self, duty: DutyAt) -> Reason {
-        let problem = self.layout.problem;
-        let facts = &problem.duties[duty];
-        if facts.duty.paused {
-            return Reason::Paused;
-        }
-        if problem.nodes.len() == 0 {
-            return Reason::NoNodes;
-        }
-        if let (Some(Pin::Required(name)), Some((_, []))) = (&facts.duty.pin, problem.pinned(duty))
-        {
-            return Reason::UnknownPin(name.clone());
-        }
-        if !facts.is_plain() || facts.running.is_some() {
-            return Reason::RuledOut(self.count(duty));
-        }
-        let key = (facts.class, facts.duty.weight);
-        if let Some(rules) = self.ruled_out.get(&key) {
-            return Reason::RuledOut(rules.clone());
-        }
-        let rules = self.count(duty);
-        self.ruled_out.insert(key, rules.clone());
-        Reason::RuledOut(rules)
-    }
-
-    fn count(&self, duty: DutyAt) -> BTreeMap<Rule, usize> {
-        let mut rules = BTreeMap::new();
-        for node in self.layout.problem.nodes.keys() {
-            if let Some(rule) = self.layout.verdict(duty, node) {
-                *rules.entry(rule).or_insert(0) += 1;
-            }
-        }
-        rules
-    }
+    // Where nothing moves, the next plan would search in the same places and find no more.
+    let goes_on = draft.wants_more || draft.cut_short && !moves.is_empty();
+    Plan { target, unplaced, moves, balanced: !goes_on }
 }

@@ -5,7 +5,7 @@ use crate::layout::Layout;
 use crate::mutant::Mutant;
 
 /// How unwelcome a duty is on a node: less is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Rank(u8);
 
 impl Rank {
@@ -13,6 +13,9 @@ impl Rank {
     const FAILED: u8 = 4;
     const NOT_PREFERRED: u8 = 2;
     const LEADER: u8 = 1;
+
+    /// How urgent it is to leave a node for no other reason than that the duty failed there.
+    pub(crate) const FAILED_URGENCY: u8 = 1;
 
     pub(crate) fn of(layout: &Layout<'_, '_>, duty: DutyAt, node: NodeAt) -> Self {
         let problem = layout.problem;
@@ -23,12 +26,12 @@ impl Rank {
         if place.draining && !planted.is(Mutant::DrainForgotten) {
             rank |= Self::DRAINING;
         }
-        if facts.avoid.contains(&node) && !planted.is(Mutant::FailedStays) {
+        if facts.avoids(node) && !planted.is(Mutant::FailedStays) {
             rank |= Self::FAILED;
         }
         if problem
             .pinned(duty)
-            .is_some_and(|(_, nodes)| !nodes.is_empty() && !nodes.contains(&node))
+            .is_some_and(|(_, nodes)| !nodes.is_empty() && nodes.binary_search(&node).is_err())
         {
             rank |= Self::NOT_PREFERRED;
         }

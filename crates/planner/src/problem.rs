@@ -1,9 +1,11 @@
 //! A situation in canonical order, with everything resolved that planning asks for often.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use crate::class::{Class, ClassKey, Zones};
 use crate::index::{ApartAt, At, ClassAt, Column, DutyAt, FamilyAt, NodeAt, PinAt, SpreadAt};
+use crate::kinds::Kinds;
 use crate::mutant::{Mutant, Planted};
 use crate::policy::Strategy;
 use crate::situation::{Duty, Node, Pin, Situation};
@@ -18,9 +20,15 @@ pub(crate) struct Problem<'a> {
     /// The nodes of each name that duties are pinned to; maybe none.
     pub(crate) pins: Column<PinAt, Vec<NodeAt>>,
     pub(crate) spreads: Column<SpreadAt, Zones>,
+    /// The weight of the lightest duty.
+    pub(crate) lightest: u64,
+    /// How many groups there are whose duties are kept apart.
+    pub(crate) aparts: usize,
     /// Whether all nodes should carry the same, as opposed to shares.
     pub(crate) equal_shares: bool,
     pub(crate) planted: Planted,
+    /// Made when first asked for: where all is well, nobody asks.
+    kinds: OnceLock<Kinds>,
 }
 
 pub(crate) struct NodeFacts<'a> {
@@ -57,6 +65,11 @@ impl DutyFacts<'_> {
         self.duty.weight.max(1)
     }
 
+    /// Whether it failed on a node.
+    pub(crate) fn avoids(&self, node: NodeAt) -> bool {
+        self.avoid.binary_search(&node).is_ok()
+    }
+
     /// Whether only its class and weight matter to where it fits.
     pub(crate) fn is_plain(&self) -> bool {
         self.pin.is_none() && self.avoid.is_empty() && self.apart.is_none()
@@ -75,8 +88,11 @@ impl<'a> Problem<'a> {
             families: Vec::new().into(),
             pins: Vec::new().into(),
             spreads: Vec::new().into(),
+            lightest: 0,
+            aparts: 0,
             equal_shares,
             planted,
+            kinds: OnceLock::new(),
         };
         problem.resolve_duties(&places);
         problem
@@ -86,7 +102,12 @@ impl<'a> Problem<'a> {
         &self.classes[self.duties[duty].class]
     }
 
-    /// The nodes that a duty is pinned to, if it is.
+    /// Which duties differ in nothing that matters.
+    pub(crate) fn kinds(&self) -> &Kinds {
+        self.kinds.get_or_init(|| Kinds::new(self))
+    }
+
+    /// The nodes that a duty is pinned to, if it is; in their order.
     pub(crate) fn pinned(&self, duty: DutyAt) -> Option<(bool, &[NodeAt])> {
         let pin = self.duties[duty].pin?;
         Some((pin.required, &self.pins[pin.name]))
@@ -136,7 +157,9 @@ impl<'a> Problem<'a> {
             let running = duty.running.and_then(place);
             duties.push(DutyFacts { given, duty, class, running, avoid, pin, apart });
         }
+        self.lightest = duties.iter().map(|facts| facts.duty.weight).min().unwrap_or(0);
         self.duties = duties.into();
+        self.aparts = names.aparts.len();
     }
 
     fn class_of(&mut self, key: ClassKey<'a>, duty: &'a Duty, names: &mut Names<'a>) -> ClassAt {

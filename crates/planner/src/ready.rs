@@ -66,7 +66,7 @@ impl Place for Together {
     fn place(&self, grid: &mut Grid<'_, '_>) {
         let mut groups: BTreeMap<&str, Unit> = BTreeMap::new();
         let mut units: Vec<Unit> = Vec::new();
-        for duty in grid.scope() {
+        for &duty in grid.scope() {
             match &grid.problem().duties[duty].duty.group {
                 Some(group) => groups.entry(group).or_default().push(duty),
                 None => units.push(vec![duty]),
@@ -85,31 +85,54 @@ impl Place for Together {
 
 /// Brings a group together, where most of it is if that fits. Returns whether it is together.
 fn gather(grid: &mut Grid<'_, '_>, group: &[DutyAt]) -> bool {
-    let problem = grid.problem();
     let here = place_of(&grid.layout, group);
     if here.is_some_and(|node| urgency(&grid.layout, group, node) == 0) {
         return true;
     }
-    let mut nodes: Vec<NodeAt> = problem.nodes.keys().collect();
-    nodes.sort_by_cached_key(|node| {
-        let away = group.iter().filter(|duty| grid.layout.target(**duty) != Some(*node)).count();
-        (urgency(&grid.layout, group, *node), away, grid.layout.fill(*node), *node)
-    });
-    nodes.into_iter().any(|node| transfer(&mut grid.layout, group, node))
+    let mut nodes = by_welcome(grid, group, group);
+    nodes.sort_unstable();
+    nodes.into_iter().any(|(_, _, _, node)| {
+        grid.effort.spend(group.len());
+        transfer(&mut grid.layout, group, node)
+    })
 }
 
 /// Homes for a group that fits nowhere as a whole: each near as many others as can be.
 fn scatter(grid: &mut Grid<'_, '_>, group: &[DutyAt]) {
-    for duty in group.iter().filter(|duty| grid.layout.target(**duty).is_none()).collect::<Vec<_>>()
-    {
-        let mut nodes: Vec<NodeAt> = grid.problem().nodes.keys().collect();
-        nodes.sort_by_cached_key(|node| {
-            let away =
-                group.iter().filter(|mate| grid.layout.target(**mate) != Some(*node)).count();
-            (urgency(&grid.layout, &[*duty], *node), away, grid.layout.fill(*node), *node)
-        });
-        let _ = nodes.into_iter().any(|node| transfer(&mut grid.layout, &[*duty], node));
+    let homeless: Vec<&DutyAt> =
+        group.iter().filter(|duty| grid.layout.target(**duty).is_none()).collect();
+    for duty in homeless {
+        if let Some((_, _, _, node)) = by_welcome(grid, &[*duty], group).into_iter().min() {
+            let _ = transfer(&mut grid.layout, &[*duty], node);
+        }
     }
+}
+
+/// The nodes on which some of a group may fit: how urgently they should leave it, how many of
+/// the group aren't there, and how loaded it is.
+fn by_welcome(
+    grid: &mut Grid<'_, '_>,
+    some: &[DutyAt],
+    group: &[DutyAt],
+) -> Vec<(u8, usize, u128, NodeAt)> {
+    if grid.effort.is_spent() {
+        return Vec::new();
+    }
+    let nodes = grid.problem().nodes.keys();
+    grid.effort.spend(grid.problem().nodes.len());
+    let layout = &grid.layout;
+    let weight = |duty: &&DutyAt| u128::from(layout.problem.duties[**duty].duty.weight);
+    let row = |node: NodeAt| {
+        let away = |duty: &&DutyAt| layout.target(**duty) != Some(node);
+        let coming: u128 = some.iter().filter(away).map(|duty| weight(&duty)).sum();
+        let first = some.iter().find(away);
+        if layout.left(node) < coming || first.is_some_and(|it| !layout.fits(*it, node)) {
+            return None;
+        }
+        let away = group.iter().filter(away).count();
+        Some((urgency(layout, some, node), away, layout.fill(node), node))
+    };
+    nodes.filter_map(row).collect()
 }
 
 fn families(grid: &Grid<'_, '_>) -> Vec<String> {

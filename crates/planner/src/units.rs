@@ -1,10 +1,11 @@
 //! Evens out units on the grid: duties that stay together, or single ones.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
+use crate::effort::Effort;
 use crate::grid::Grid;
-use crate::index::{Column, DutyAt, NodeAt};
+use crate::index::{Column, DutyAt, KindAt, NodeAt};
 use crate::layout::Layout;
 use crate::preference::Rank;
 
@@ -21,30 +22,32 @@ impl Grid<'_, '_> {
                 load[node] += u128::from(self.problem().duties[*duty].bulk());
             }
         }
-        even_out(&mut self.layout, &units, &mut load);
+        even_out(&mut self.layout, &units, &mut load, &mut self.effort);
     }
 
     /// Gives every node the same weight in all, by moves of these units.
     pub(crate) fn even_out_units(&mut self, units: &[Unit]) {
         let nodes = self.problem().nodes.keys();
         let mut load: Column<NodeAt, u128> = nodes.map(|node| self.layout.bulk(node)).collect();
-        even_out(&mut self.layout, units, &mut load);
+        even_out(&mut self.layout, units, &mut load, &mut self.effort);
     }
 }
 
 /// Places units that are nowhere, then moves units from nodes that have more to nodes that have
 /// less. The load is what counts as more or less.
-fn even_out(layout: &mut Layout<'_, '_>, units: &[Unit], load: &mut Column<NodeAt, u128>) {
-    for unit in units {
-        if place_of(layout, unit).is_none() {
-            let order = by_welcome(layout, unit, load);
-            let taker = order.into_iter().find(|node| transfer(layout, unit, *node));
-            if let Some(taker) = taker {
-                load[taker] += bulk(layout, unit);
-            }
+fn even_out(
+    layout: &mut Layout<'_, '_>,
+    units: &[Unit],
+    load: &mut Column<NodeAt, u128>,
+    effort: &mut Effort,
+) {
+    let mut homes = Homes::new(layout, load);
+    for unit in units.iter().filter(|unit| !unit.is_empty()) {
+        if place_of(layout, unit).is_none() && !effort.is_spent() {
+            homes.give(layout, unit, load, effort);
         }
     }
-    let mut evening = Evening::new(layout, units, load);
+    let mut evening = Evening::new(layout, units, load, effort);
     for _ in 0..PASSES {
         if !evening.pass() {
             return;
@@ -55,43 +58,97 @@ fn even_out(layout: &mut Layout<'_, '_>, units: &[Unit], load: &mut Column<NodeA
 /// More passes than any grid needs; each move makes something better for good.
 const PASSES: usize = 32;
 
-/// The nodes that a unit might go to, best first.
-fn by_welcome(
-    layout: &Layout<'_, '_>,
-    unit: &[DutyAt],
-    load: &Column<NodeAt, u128>,
-) -> Vec<NodeAt> {
-    let problem = layout.problem;
-    let fits = |node: &NodeAt| unit.iter().all(|duty| layout.verdict(*duty, *node).is_none());
-    let mut nodes: Vec<NodeAt> = problem.nodes.keys().filter(fits).collect();
-    let key =
-        |node: &NodeAt| (urgency(layout, unit, *node), load[*node], layout.fill(*node), *node);
-    nodes.sort_by_cached_key(key);
-    nodes
+/// Nodes for units that are nowhere.
+struct Homes {
+    /// The nodes that take more, least loaded first.
+    takers: BTreeSet<(u128, u128, NodeAt)>,
+    /// Kinds of single duties that fit nowhere: nodes only fill up meanwhile.
+    hopeless: HashSet<KindAt>,
+}
+
+impl Homes {
+    fn new(layout: &Layout<'_, '_>, load: &Column<NodeAt, u128>) -> Self {
+        let taker = |node: NodeAt| (load[node], layout.fill(node), node);
+        let takers = layout.roomy().into_iter().map(taker).collect();
+        Self { takers, hopeless: HashSet::new() }
+    }
+
+    /// Puts a unit on the least loaded node on which it fits; last on one where it failed.
+    fn give(
+        &mut self,
+        layout: &mut Layout<'_, '_>,
+        unit: &[DutyAt],
+        load: &mut Column<NodeAt, u128>,
+        effort: &mut Effort,
+    ) {
+        let kinds = layout.problem.kinds();
+        let single = if let [duty] = unit { Some(kinds.of(*duty)) } else { None };
+        if single.is_some_and(|kind| self.hopeless.contains(&kind)) {
+            return;
+        }
+        let mut resorts = Vec::new();
+        let mut home = None;
+        for &taker in &self.takers {
+            effort.spend(unit.len());
+            let urgency = urgency(layout, unit, taker.2);
+            if urgency > 0 {
+                resorts.push((urgency, taker));
+            } else if transfer(layout, unit, taker.2) {
+                home = Some(taker);
+                break;
+            }
+        }
+        if home.is_none() {
+            resorts.sort_unstable();
+            let mut resorts = resorts.into_iter().map(|(_, taker)| taker);
+            home = resorts.find(|taker| transfer(layout, unit, taker.2));
+        }
+        let Some(taker) = home else {
+            self.hopeless.extend(single);
+            return;
+        };
+        self.takers.remove(&taker);
+        let node = taker.2;
+        load[node] += bulk(layout, unit);
+        if !layout.is_full(node) {
+            self.takers.insert((load[node], layout.fill(node), node));
+        }
+    }
 }
 
 /// Moves of units between nodes, from those that have more.
 struct Evening<'e, 'p, 'a> {
     layout: &'e mut Layout<'p, 'a>,
     units: &'e [Unit],
-    /// The units of each node, by position.
-    held: Column<NodeAt, Vec<usize>>,
+    /// What each node offers.
+    held: Column<NodeAt, BTreeSet<Offer>>,
     /// The nodes that get new duties, least loaded first.
     takers: BTreeSet<(u128, NodeAt)>,
+    effort: &'e mut Effort,
 }
 
+/// A unit that may go: whether that is a move of something that runs, how heavy it is, and its
+/// position.
+type Offer = (bool, Reverse<u128>, usize);
+
 impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
-    fn new(layout: &'e mut Layout<'p, 'a>, units: &'e [Unit], load: &Column<NodeAt, u128>) -> Self {
+    fn new(
+        layout: &'e mut Layout<'p, 'a>,
+        units: &'e [Unit],
+        load: &Column<NodeAt, u128>,
+        effort: &'e mut Effort,
+    ) -> Self {
         let nodes = &layout.problem.nodes;
-        let mut held: Column<NodeAt, Vec<usize>> = Column::filled(nodes.len(), Vec::new());
+        let mut held: Column<NodeAt, BTreeSet<Offer>> =
+            Column::filled(nodes.len(), BTreeSet::new());
         for (position, unit) in units.iter().enumerate() {
             if let Some(node) = place_of(layout, unit) {
-                held[node].push(position);
+                held[node].insert(offer(layout, unit, position));
             }
         }
         let open = nodes.iter().filter(|(_, facts)| facts.open);
         let takers = open.map(|(node, _)| (load[node], node)).collect();
-        Self { layout, units, held, takers }
+        Self { layout, units, held, takers, effort }
     }
 
     /// Lets nodes give, always the one that has most. Returns whether anything moved.
@@ -100,6 +157,9 @@ impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
         let mut any = false;
         for _ in 0..4 * (self.units.len() + givers.len()) {
             let Some(giver) = givers.pop_last() else { break };
+            if self.effort.is_spent() {
+                return false;
+            }
             let Some((taker, weight)) = self.step(giver) else { continue };
             givers.remove(&taker);
             self.takers.remove(&giver);
@@ -115,33 +175,44 @@ impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
     /// One move from a node that makes it and another more even, if there is one: where it goes,
     /// and its weight.
     fn step(&mut self, (has, giver): (u128, NodeAt)) -> Option<((u128, NodeAt), u128)> {
-        let mut offers: Vec<(bool, Reverse<u128>, usize, &Unit)> = Vec::new();
-        for &position in &self.held[giver] {
-            let Some(unit) = self.units.get(position) else { continue };
-            let weight = Reverse(bulk(self.layout, unit));
-            offers.push((is_settled(self.layout, unit), weight, position, unit));
-        }
-        offers.sort_unstable();
-        let heaviest = offers.iter().map(|offer| offer.1.0).max()?;
-        let lightest = offers.iter().map(|offer| offer.1.0).min()?;
+        let weights = || self.held[giver].iter().map(|(_, Reverse(weight), _)| *weight);
+        let (heaviest, lightest) = (weights().max()?, weights().min()?);
         for &(load, taker) in &self.takers {
             let distance = has.saturating_sub(load);
             if distance <= lightest {
                 return None;
             }
-            for (settled, Reverse(weight), position, unit) in &offers {
-                let enough = if *settled { heaviest } else { *weight };
-                let helps = enough < distance
-                    && urgency(self.layout, unit, taker) <= urgency(self.layout, unit, giver);
-                if helps && transfer(self.layout, unit, taker) {
-                    self.held[giver].retain(|held| held != position);
-                    self.held[taker].push(*position);
-                    return Some(((load, taker), *weight));
+            self.effort.spend(1);
+            if self.layout.is_full(taker) {
+                continue;
+            }
+            for &(settled, Reverse(weight), position) in &self.held[giver] {
+                let Some(unit) = self.units.get(position) else { continue };
+                let enough = if settled { heaviest } else { weight };
+                if enough >= distance {
+                    continue;
+                }
+                self.effort.spend(unit.len());
+                let welcome =
+                    urgency(self.layout, unit, taker) <= urgency(self.layout, unit, giver);
+                if welcome && transfer(self.layout, unit, taker) {
+                    self.held[giver].remove(&(settled, Reverse(weight), position));
+                    let offer = offer(self.layout, unit, position);
+                    self.held[taker].insert(offer);
+                    return Some(((load, taker), weight));
                 }
             }
         }
         None
     }
+}
+
+fn offer(layout: &Layout<'_, '_>, unit: &[DutyAt], position: usize) -> Offer {
+    let settled = unit.iter().any(|duty| {
+        let running = layout.problem.duties[*duty].running;
+        running.is_some() && running == layout.target(*duty)
+    });
+    (settled, Reverse(bulk(layout, unit)), position)
 }
 
 /// The node of a unit, if it is on one as a whole.
@@ -152,10 +223,15 @@ pub(crate) fn place_of(layout: &Layout<'_, '_>, unit: &[DutyAt]) -> Option<NodeA
 
 /// Moves a whole unit to a node, or nothing.
 pub(crate) fn transfer(layout: &mut Layout<'_, '_>, unit: &[DutyAt], node: NodeAt) -> bool {
+    // What doesn't fit by itself doesn't fit with the others.
+    let away = |duty: &&DutyAt| layout.target(**duty) != Some(node);
+    if unit.iter().filter(away).any(|duty| !layout.fits(*duty, node)) {
+        return false;
+    }
     let before: Vec<Option<NodeAt>> = unit.iter().map(|duty| layout.target(*duty)).collect();
     unit.iter().for_each(|duty| layout.lift(*duty));
     let fits = unit.iter().all(|duty| {
-        let fits = layout.verdict(*duty, node).is_none();
+        let fits = layout.fits(*duty, node);
         if fits {
             layout.put(*duty, node);
         }
@@ -180,11 +256,4 @@ pub(crate) fn bulk(layout: &Layout<'_, '_>, unit: &[DutyAt]) -> u128 {
 /// How unwelcome the least welcome of a unit is on a node.
 pub(crate) fn urgency(layout: &Layout<'_, '_>, unit: &[DutyAt], node: NodeAt) -> u8 {
     unit.iter().map(|duty| Rank::of(layout, *duty, node).urgency()).max().unwrap_or(0)
-}
-
-fn is_settled(layout: &Layout<'_, '_>, unit: &[DutyAt]) -> bool {
-    unit.iter().any(|duty| {
-        let running = layout.problem.duties[*duty].running;
-        running.is_some() && running == layout.target(*duty)
-    })
 }

@@ -33,11 +33,13 @@ pub(crate) fn fulfil(draft: &mut Draft<'_, '_>) -> bool {
 }
 
 fn ask<'a>(draft: &mut Draft<'_, 'a>, family: Option<&'a str>, own: &dyn Place) -> bool {
-    let mut grid = Grid::new(draft.layout.clone(), family);
+    let mut grid = Grid::new(draft.layout.clone(), family, draft.effort.half());
     own.place(&mut grid);
+    draft.cut_short |= grid.effort.is_spent();
+    draft.effort.spend(usize::try_from(grid.effort.spent()).unwrap_or(usize::MAX));
     let scope = grid.scope();
     let mut changed = false;
-    for duty in &scope {
+    for duty in scope {
         draft.fixed[*duty] = true;
         let detached = grid.detached.contains(duty);
         if detached != draft.detached[*duty] {

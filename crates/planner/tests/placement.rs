@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use common::properties::rolling_restart;
 use common::{Planner, counts, node, plain, remove};
 use incumbent_planner::{
     Duty, FamilySupport, LeaderRule, Node, Pin, Plan, Reason, Rebalance, Rule, Situation, Strategy,
@@ -61,6 +62,21 @@ fn a_rolling_deploy_moves_each_duty_once() {
     situation.policy.rebalance = Rebalance::UNLIMITED;
     let after = round(&mut situation);
     assert_eq!((counts(&situation, &after), after.moves), (vec![10; 6], Vec::new()));
+}
+
+/// O17: four nodes in two zones, restarted one after the other. It were 64 starts.
+#[test]
+fn a_rolling_restart_with_spread_starts_few_duties_twice() {
+    let mut situation = plain(4, 32);
+    for (number, node) in situation.nodes.iter_mut().enumerate() {
+        label(node, if number % 2 == 0 { "a" } else { "b" });
+    }
+    situation.duties.iter_mut().for_each(|duty| duty.spread = Some("zone".to_owned()));
+    round(&mut situation);
+    let starts = rolling_restart(Planner::default(), &mut situation).unwrap();
+    assert_eq!(starts, 32 + 2 * 8);
+    let after = round(&mut situation);
+    assert_eq!((counts(&situation, &after), after.moves), (vec![8; 4], Vec::new()));
 }
 
 /// F39: what doesn't fit isn't run, and the reason is exact.
@@ -230,6 +246,23 @@ fn zones_come_before_evenness() {
     let counts = counts(&situation, &plan);
     assert_eq!(counts[0], 4, "{counts:?}");
     assert!(counts[1..].iter().all(|count| (1..=2).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn nothing_goes_where_it_is_not_wanted_for_the_sake_of_evenness() {
+    let mut situation = plain(2, 4);
+    for duty in &mut situation.duties {
+        // It failed where it runs, and would do no better elsewhere.
+        duty.running = Some(0);
+        duty.avoid = vec![0, 1];
+    }
+    let plan = Planner::default().plan(&situation);
+    assert_eq!(counts(&situation, &plan), [4, 0]);
+    for duty in &mut situation.duties {
+        duty.avoid = vec![0];
+    }
+    let plan = Planner::default().plan(&situation);
+    assert_eq!(counts(&situation, &plan), [0, 4], "but away from there if it may");
 }
 
 #[test]

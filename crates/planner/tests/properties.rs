@@ -72,6 +72,19 @@ fn movement_keeps_its_limits() {
     holds(arbitrary::situation(), properties::keeps_limits);
 }
 
+/// O17: all nodes restart, one after the other. Those that come back get what the next ones leave.
+#[test]
+fn a_rolling_restart_moves_little_more_than_it_must() {
+    holds(arbitrary::zoned(), properties::restarts_once);
+}
+
+/// O1: work ends, and what was found until then is a sound plan.
+#[test]
+fn work_keeps_its_limit() {
+    holds(arbitrary::hard(), properties::keeps_its_effort);
+    holds(arbitrary::situation(), properties::is_sound_when_cut_short);
+}
+
 #[test]
 fn order_decides_nothing() {
     holds(arbitrary::situation(), properties::ignores_order);
@@ -117,6 +130,8 @@ fn catcher(mutant: Mutant) -> (BoxedStrategy<Situation>, Property) {
         Mutant::GivesUpEarly | Mutant::BalancedMeansDone | Mutant::UnknownPinPoisons => {
             (arbitrary::situation(), properties::is_total)
         }
+        Mutant::Tireless => (arbitrary::hard(), properties::keeps_its_effort),
+        Mutant::ZonesBeforeAll => (arbitrary::zoned(), properties::restarts_once),
         Mutant::MovesForNothing => (arbitrary::situation(), properties::comes_to_rest),
         Mutant::RoundLimitIgnored | Mutant::NodeLimitIgnored => {
             (arbitrary::situation(), properties::keeps_limits)

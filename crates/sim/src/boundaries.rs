@@ -1,13 +1,18 @@
 //! Runs that are played by a script, where chance would hardly ever go: a reply at the very end
 //! of trust, a write that lands after everything it knew is gone.
 
+mod losses;
+mod plans;
+mod sizes;
+mod views;
+
 use incumbent_core::records::{DutySpec, MemberRecord, MemberState};
 use incumbent_core::store::{Lane, Write};
 use incumbent_core::{Event, LeaseName, Request};
 
 use crate::invariants::Violation;
 use crate::plant::Plant;
-use crate::stage::{Pass, Stage, TTL, writes};
+use crate::stage::{Pass, Stage, TTL, reads, writes};
 
 /// A scripted run.
 #[derive(Clone, Copy)]
@@ -21,7 +26,7 @@ pub struct Boundary {
 
 impl Boundary {
     /// Every scripted run.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: &[Self] = &[
         Self {
             name: "take-at-the-end",
             story: "a take succeeds, and its reply comes a moment after trust has ended",
@@ -51,6 +56,66 @@ impl Boundary {
             name: "roster-from-the-past",
             story: "the first roster of a member, in doubt, lands when it is to run nothing any more",
             play: roster_from_the_past,
+        },
+        Self {
+            name: "plan-from-the-past",
+            story: "a duty is paused while the plan is made that starts it",
+            play: plans::plan_from_the_past,
+        },
+        Self {
+            name: "news-without-end",
+            story: "there is news during every plan",
+            play: plans::news_without_end,
+        },
+        Self {
+            name: "plan-that-fails",
+            story: "the placement panics again and again, and then not any more",
+            play: plans::plan_that_fails,
+        },
+        Self {
+            name: "hint-between-reads",
+            story: "a second lease is freed, with a hint, while the read after the first hint is on its way",
+            play: hint_between_reads,
+        },
+        Self {
+            name: "read-from-the-past",
+            story: "a node wants a lease again that it freed, and a stale read still names it",
+            play: losses::read_from_the_past,
+        },
+        Self {
+            name: "forgotten",
+            story: "the store forgets everything while one leads and another waits",
+            play: losses::forgotten,
+        },
+        Self {
+            name: "lease-forgotten",
+            story: "the store forgets a lease, and not the member that holds it and leads on",
+            play: losses::lease_forgotten,
+        },
+        Self {
+            name: "forgotten-twice",
+            story: "the store forgets its members before the take arrives that followed a first loss",
+            play: losses::forgotten_twice,
+        },
+        Self {
+            name: "members-forgotten",
+            story: "the store forgets who holds the lease that another waits for",
+            play: losses::members_forgotten,
+        },
+        Self {
+            name: "old-leases",
+            story: "6,000 duties have been, a record takes a millisecond, and a leader is elected",
+            play: sizes::old_leases,
+        },
+        Self {
+            name: "small-values",
+            story: "there are more duties and labels than the store's records can hold",
+            play: sizes::small_values,
+        },
+        Self {
+            name: "view-in-doubt",
+            story: "a view is written, and its writer never hears of it",
+            play: views::view_in_doubt,
         },
     ];
 
@@ -271,6 +336,42 @@ fn roster_from_the_past(plant: Plant) -> Result<(), Violation> {
     Ok(())
 }
 
+/// O18: the reply to the read that was on its way shows the first lease free and the second held.
+fn hint_between_reads(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let second = LeaseName::new("lease-2").unwrap_or_else(|_| LeaseName::leader());
+    let holder = stage.enter("a", false);
+    stage.campaign(holder, &lease());
+    stage.campaign(holder, &second);
+    stage.play(2_000, |_, _| Pass::Through);
+    let waiting = stage.enter("b", false);
+    stage.campaign(waiting, &lease());
+    stage.campaign(waiting, &second);
+    stage.play(3_000, |_, _| Pass::Through);
+    let hold = |node, request: &Request| {
+        if node == waiting && request.lane == Lane::Watch { Pass::Hold } else { Pass::Through }
+    };
+    stage.withdraw(holder, &lease());
+    stage.play(stage.now + 1, |_, _| Pass::Through);
+    stage.hint(waiting);
+    stage.play(stage.now + 1, hold);
+    let look = stage.sent.iter().position(|(_, request)| reads(request, "lease/lease-2"));
+    let Some((_, look)) = look.and_then(|at| stage.sent.remove(at)) else {
+        return violated(&stage, "script", "nothing was read after the hint".to_owned());
+    };
+    let reply = stage.apply(&look.exchange);
+    stage.withdraw(holder, &second);
+    stage.play(stage.now + 1, hold);
+    stage.hint(waiting);
+    stage.play(stage.now + 1, hold);
+    stage.reply(waiting, look.id, Ok(reply));
+    stage.play(stage.now + 20, |_, _| Pass::Through);
+    match stage.trusts(waiting, &second) {
+        Some(_) => Ok(()),
+        None => violated(&stage, "hand-over", "the second lease was left free".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,6 +397,16 @@ mod tests {
         catches("birth-from-the-past", Plant::Core(Mutant::CreateRetriedAndBeatsOn));
         catches("take-nobody-wants", Plant::Core(Mutant::DoubtfulTakeForgotten));
         catches("late-read", Plant::Core(Mutant::WatchFromSend));
+        catches("read-from-the-past", Plant::Core(Mutant::AnyReadElects));
+        catches("lease-forgotten", Plant::Core(Mutant::ForgottenTakenAtOnce));
+        catches("forgotten", Plant::Core(Mutant::ForgottenTermRestarts));
+        catches("forgotten-twice", Plant::Core(Mutant::ForgottenElectedWithoutBeat));
+        catches("members-forgotten", Plant::Core(Mutant::VanishedClosedAtOnce));
+        catches("hint-between-reads", Plant::Core(Mutant::HintLostWhileLooking));
         catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
+        catches("plan-from-the-past", Plant::Core(Mutant::StalePlanApplied));
+        catches("small-values", Plant::Core(Mutant::RecordsUnbounded));
+        catches("old-leases", Plant::Core(Mutant::OldLeasesListed));
+        catches("view-in-doubt", Plant::Core(Mutant::ViewInDoubtForgotten));
     }
 }

@@ -7,15 +7,21 @@ use incumbent_core::records::{
     Board, Content, DutySpec, Extra, FORMAT, FamilyProfile, Intent, IntentState, Wish,
 };
 use incumbent_core::store::{Exchange, Expect, Key, Write};
-use incumbent_core::{DutyId, DutyStatus, Event, LeaseName, Moment, Node, keys};
+use incumbent_core::{DutyId, DutyStatus, Event, LeaseName, Moment, Node, Planning, keys};
 
 use crate::happening::Happening;
 use crate::invariants::Violation;
-use crate::scenario::{MILLI, NodePlan};
+use crate::scenario::{MILLI, NodePlan, draw_span};
 use crate::world::World;
 
 /// The one family of the simulation.
 pub(crate) const FAMILY: &str = "work";
+
+/// How long a plan takes at most when nothing is in its way.
+pub(crate) const SWIFT: u64 = 100 * MILLI;
+
+/// The version that some nodes list duties as; others list none, or 2.
+pub(crate) const NEWEST: &str = "3";
 
 /// What a node serves, drawn from the seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +34,10 @@ pub struct ServePlan {
     pub hangs: BTreeSet<DutyId>,
     /// Duties that always fail there.
     pub fails: BTreeSet<DutyId>,
+    /// It lists its duties as [`NEWEST`].
+    pub newest: bool,
+    /// It says when it is prepared for a duty that runs on another version.
+    pub prepares: bool,
 }
 
 /// What an operator asks about duties.
@@ -82,6 +92,37 @@ impl ServePlan {
     }
 }
 
+/// In half of the runs with duties some nodes are of a new version, and in some of these it is
+/// broken: what is listed as it never starts, or always fails.
+pub(crate) fn draw_deploy(seed: u64, nodes: &mut [NodePlan], duties: &[DutySpec]) {
+    let mut random = Random::new(seed ^ 0x00de_9107);
+    if duties.is_empty() || random.below(2) == 0 {
+        return;
+    }
+    let broken = random.below(4);
+    let knows = random.below(duties.len() as u64 + 1) as usize;
+    for node in nodes.iter_mut().skip(1) {
+        let Some(serves) = &mut node.serves else { continue };
+        serves.prepares = random.below(2) == 0;
+        if random.below(2) == 0 {
+            continue;
+        }
+        serves.newest = true;
+        serves.versions = [NEWEST.to_owned()].into();
+        if broken < 2 {
+            // Broken is the version and not the node, or nodes would be found sick one by one.
+            serves.knows = knows;
+        }
+        let listed = duties.iter().take(serves.knows);
+        let listed = listed.filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok());
+        match broken {
+            0 => serves.hangs.extend(listed),
+            1 => serves.fails.extend(listed),
+            _ => {}
+        }
+    }
+}
+
 /// Serves what the plan says, if anything.
 pub(crate) fn serve(core: &mut Node, now: Moment, plan: &NodePlan, duties: &[DutySpec]) {
     let Some(serves) = &plan.serves else { return };
@@ -90,9 +131,14 @@ pub(crate) fn serve(core: &mut Node, now: Moment, plan: &NodePlan, duties: &[Dut
         versions: serves.versions.clone(),
         acknowledge_ms: ttl,
         drain_ms: ttl,
+        prepares: serves.prepares,
         ..FamilyProfile::default()
     };
-    core.serve(now, FAMILY, profile, duties.get(..serves.knows).unwrap_or(duties));
+    let mut listed = duties.get(..serves.knows).unwrap_or(duties).to_vec();
+    if serves.newest {
+        listed.iter_mut().for_each(|duty| duty.version = Some(NEWEST.to_owned()));
+    }
+    core.serve(now, FAMILY, profile, &listed);
 }
 
 /// What operators and accidents do to duties at an instant of a run.
@@ -115,15 +161,52 @@ pub(crate) fn draw_ask(random: &mut Random, nodes: usize, duties: &[DutySpec]) -
 impl World {
     /// A duty was elected or lost: what the program does about it.
     pub(crate) fn duty_event(&mut self, node: usize, event: &Event) {
-        let Event::Elected { lease, term, .. } = event else { return };
         let Some(process) = self.processes.get(node) else { return };
         let (life, ttl) = (process.life, self.scenario.longest_ttl());
+        if let Event::Prepare { duty } = event {
+            let after = MILLI + self.random.below(ttl / 4);
+            let prepared = Happening::Prepared { node, life, duty: duty.clone() };
+            self.schedule(self.now + after, prepared);
+        }
+        let Event::Elected { lease, term, .. } = event else { return };
         if lease.is_duty() {
             let after = MILLI + self.random.below(ttl / 20);
             let (lease, term) = (lease.clone(), *term);
             let started = Happening::Started { node, life, lease, term };
             self.schedule(self.now + after, started);
         }
+    }
+
+    /// A plan takes its time, sometimes longer than a ttl, and the application's own placement may
+    /// panic.
+    pub(crate) fn make_plan(&mut self, node: usize, planning: Planning) {
+        let ttl = self.scenario.longest_ttl();
+        let (slow, fails) = (self.random.below(4) == 0, self.random.below(12) == 0);
+        let Some(process) = self.processes.get_mut(node) else { return };
+        let (life, id) = (process.life, planning.id);
+        // Not for ever, or nothing could be asked of the calm.
+        let fails = fails && !self.calm && process.failed_plans < 3;
+        process.failed_plans = if fails { process.failed_plans + 1 } else { 0 };
+        let after = if slow && !self.calm {
+            self.statistics.fault("slow plan");
+            draw_span(&mut self.random, ttl, self.scenario.aimed)
+        } else {
+            MILLI + self.random.below(SWIFT)
+        };
+        let result = if fails {
+            self.statistics.fault("plan that fails");
+            Err("the placement panicked".to_owned())
+        } else {
+            Ok(Box::new(planning.run()))
+        };
+        self.schedule(self.now + after, Happening::Planned { node, life, id, result });
+    }
+
+    /// A node is prepared for a duty, or sometimes can't be.
+    pub(crate) fn prepared(&mut self, node: usize, duty: &DutyId) -> Result<(), Violation> {
+        let fails = !self.calm && self.random.below(16) == 0;
+        let result = if fails { Err("no snapshot".to_owned()) } else { Ok(()) };
+        self.step(node, |core, now| core.tell_prepared(now, duty, result))
     }
 
     /// The start of a duty is over, one way or another.
@@ -224,7 +307,8 @@ impl World {
         let knows = self.random.below(duties.len() as u64 + 1) as usize;
         let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
         let Some(serves) = &mut process.plan.serves else { return Ok(()) };
-        if node == 0 || process.paused_until > self.now {
+        // A node of the newest version stays as it is: what is broken is what it lists.
+        if node == 0 || process.paused_until > self.now || serves.newest {
             return Ok(());
         }
         serves.knows = knows;
@@ -235,6 +319,40 @@ impl World {
         }
         let plan = process.plan.clone();
         self.step(node, |core, now| serve(core, now, &plan, &duties))
+    }
+
+    /// In the calm a node that is there becomes one of the newest version, and prepares.
+    pub(crate) fn deploy_in_the_calm(&mut self) -> Result<(), Violation> {
+        let duties = self.scenario.duties.clone();
+        let is_old = |process: &crate::process::Process| {
+            process.core.is_some()
+                && process.plan.serves.as_ref().is_some_and(|serves| !serves.newest)
+        };
+        let Some(node) =
+            (1..self.processes.len()).find(|node| self.processes.get(*node).is_some_and(is_old))
+        else {
+            return Ok(());
+        };
+        self.history.note(self.now, || format!("--- node {} is of the newest version", node + 1));
+        self.heal();
+        let Some(process) = self.processes.get_mut(node) else { return Ok(()) };
+        process.plan.serves = Some(ServePlan {
+            versions: [NEWEST.to_owned()].into(),
+            knows: duties.len(),
+            newest: true,
+            prepares: true,
+            ..ServePlan::default()
+        });
+        let plan = process.plan.clone();
+        self.step(node, |core, now| serve(core, now, &plan, &duties))
+    }
+
+    /// All are well now, or a recovery would have to find the sick ones first.
+    fn heal(&mut self) {
+        for serves in self.processes.iter_mut().filter_map(|process| process.plan.serves.as_mut()) {
+            serves.hangs.clear();
+            serves.fails.clear();
+        }
     }
 
     /// In the calm a node that doesn't lead dies for good: its duties are to be recovered.
@@ -256,10 +374,6 @@ impl World {
         };
         self.history.note(self.now, || format!("--- node {} dies in the calm", node + 1));
         self.crash(crate::scenario::Target::Node(node), None);
-        for serves in self.processes.iter_mut().filter_map(|process| process.plan.serves.as_mut()) {
-            // All are well now, or a recovery would have to find the sick ones first.
-            serves.hangs.clear();
-            serves.fails.clear();
-        }
+        self.heal();
     }
 }

@@ -339,6 +339,7 @@ fn config(mutant: Option<Mutant>) -> Config {
         profile: Profile::named("member"),
         timing,
         push: true,
+        max_value: 16 << 20,
         placement: incumbent_core::Placement::default(),
         membership: false,
         planted: Planted::new(mutant),

@@ -1,7 +1,7 @@
 //! What happens in the simulated world, and in which order.
 
 use incumbent_core::store::{ErrorKind, Exchange, Reply};
-use incumbent_core::{LeaseName, MemberId, RequestId};
+use incumbent_core::{DutyId, LeaseName, MemberId, Planned, PlanningId, RequestId};
 
 use crate::network::Fate;
 use crate::scenario::Fault;
@@ -36,11 +36,24 @@ pub(crate) enum Happening {
         lease: LeaseName,
         term: u64,
     },
+    /// Preparing for a duty is over.
+    Prepared {
+        node: usize,
+        life: u64,
+        duty: DutyId,
+    },
     Started {
         node: usize,
         life: u64,
         lease: LeaseName,
         term: u64,
+    },
+    /// A plan was made, or could not be.
+    Planned {
+        node: usize,
+        life: u64,
+        id: PlanningId,
+        result: Result<Box<Planned>, String>,
     },
     Start {
         node: usize,

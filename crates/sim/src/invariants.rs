@@ -1,12 +1,17 @@
 //! What must hold, one invariant a file. The numbers are those of ARCHITECTURE.md.
 
 mod closing;
+mod cluster_lead;
+mod deploys;
 mod events;
+mod hand_over;
+mod knowledge;
 mod liveness;
 mod movement;
 mod one_leader;
 mod patience;
 mod placed;
+mod remains;
 mod rosters;
 mod scoped;
 mod steady;
@@ -15,6 +20,8 @@ mod trust_bound;
 mod work_first;
 
 use incumbent_core::{Event, LeaseName};
+
+pub(crate) use knowledge::Forgotten;
 
 use crate::process::Process;
 use crate::scenario::Scenario;
@@ -64,6 +71,12 @@ pub(crate) trait Invariant {
         Ok(())
     }
 
+    /// A process starts, and knows nothing.
+    fn started(&mut self, _: usize) {}
+
+    /// The store forgot.
+    fn forgot(&mut self, _: &Forgotten) {}
+
     /// All faults have stopped.
     fn calm(&mut self, _: u64) {}
 
@@ -86,7 +99,7 @@ pub(crate) struct Checks {
 impl Checks {
     pub(crate) fn new(scenario: &Scenario, only: Option<&'static str>) -> Self {
         let mut invariants: Vec<Box<dyn Invariant>> = vec![
-            Box::new(one_leader::OneLeader),
+            Box::<one_leader::OneLeader>::default(),
             Box::<terms::Terms>::default(),
             Box::<closing::Closing>::default(),
             Box::<trust_bound::TrustBound>::default(),
@@ -94,11 +107,15 @@ impl Checks {
             Box::new(work_first::WorkFirst),
             Box::<events::Events>::default(),
             Box::new(liveness::Liveness::new(scenario)),
+            Box::new(hand_over::HandOver::new(scenario)),
             Box::new(steady::Steady::new(scenario)),
             Box::<patience::Patience>::default(),
+            Box::new(remains::Remains::new(scenario)),
             Box::new(rosters::Rosters::new(scenario)),
             Box::new(placed::Placed::new(scenario)),
             Box::new(movement::Movement::new(scenario)),
+            Box::new(deploys::Deploys::new(scenario)),
+            Box::new(cluster_lead::ClusterLeads::new(scenario)),
         ];
         if let Some(only) = only {
             invariants.retain(|invariant| invariant.name() == only);
@@ -153,6 +170,18 @@ impl Checks {
 
     pub(crate) fn sent(&mut self, instant: u64, node: usize) -> Result<(), Violation> {
         self.each(instant, |invariant| invariant.sent(instant, node))
+    }
+
+    pub(crate) fn started(&mut self, node: usize) {
+        for invariant in &mut self.invariants {
+            invariant.started(node);
+        }
+    }
+
+    pub(crate) fn forgot(&mut self, forgotten: &Forgotten) {
+        for invariant in &mut self.invariants {
+            invariant.forgot(forgotten);
+        }
     }
 
     pub(crate) fn calm(&mut self, instant: u64) {

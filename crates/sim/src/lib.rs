@@ -8,6 +8,7 @@ pub mod boundaries;
 mod clock;
 mod duties;
 pub mod exhaustive;
+mod forget;
 mod happening;
 mod history;
 mod invariants;

@@ -25,8 +25,8 @@ impl Plant {
     /// Every mistake that can be planted.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let core = Mutant::ALL.into_iter().map(Self::Core);
-        let flaws = [Flaw::StaleReads, Flaw::VersionsRestart, Flaw::BlindSwap];
+        let core = Mutant::ALL.iter().copied().map(Self::Core);
+        let flaws = [Flaw::VersionsRestart, Flaw::BlindSwap];
         core.chain(flaws.into_iter().map(Self::Store))
             .chain([Self::ClockStops, Self::WallClock, Self::PausedIsDead])
             .collect()
@@ -59,7 +59,6 @@ impl Plant {
         match self {
             Self::Nothing => "nothing is planted",
             Self::Core(mutant) => mutant.story(),
-            Self::Store(Flaw::StaleReads) => "the store answers reads from a replica that lags",
             Self::Store(Flaw::VersionsRestart) => "the store's versions begin again after a delete",
             Self::Store(Flaw::BlindSwap) => "the store swaps without comparing",
             Self::ClockStops => "clocks stand still while their process is paused",
@@ -76,9 +75,7 @@ impl Plant {
             Self::Core(mutant) => named_for(mutant),
             Self::Store(Flaw::BlindSwap) => "terms",
             Self::Store(Flaw::VersionsRestart) => "closing",
-            Self::Store(_) | Self::ClockStops | Self::WallClock | Self::PausedIsDead => {
-                "one-leader"
-            }
+            Self::ClockStops | Self::WallClock | Self::PausedIsDead => "one-leader",
         }
     }
 }
@@ -101,15 +98,22 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::EvictedDeletedEarly
         | Mutant::ReleaseSettledByRead
         | Mutant::AnyReadElects
+        | Mutant::ForgottenTakenAtOnce
+        | Mutant::ForgottenElectedWithoutBeat
         | Mutant::StampSentTwice
         | Mutant::MemberIdReused
         | Mutant::CreateRetriedAndBeatsOn => "one-leader",
-        Mutant::BeatOverClosed | Mutant::LeaveThenGoOn | Mutant::AliveDeleted => "closing",
+        Mutant::BeatOverClosed
+        | Mutant::LeaveThenGoOn
+        | Mutant::AliveDeleted
+        | Mutant::VanishedClosedAtOnce => "closing",
         Mutant::LateTakeIgnored
         | Mutant::DoubtfulTakeForgotten
         | Mutant::EndlessHoldBack
+        | Mutant::ViewInDoubtForgotten
         | Mutant::HintsRequired => "liveness",
-        Mutant::LeaseDeleted | Mutant::TermNotRaised => "terms",
+        Mutant::HintLostWhileLooking => "hand-over",
+        Mutant::LeaseDeleted | Mutant::TermNotRaised | Mutant::ForgottenTermRestarts => "terms",
         Mutant::TakeWithoutTrustCheck | Mutant::ElectedTwice => "events",
         Mutant::FreedBeforeStopped | Mutant::LeftBeforeStopped => "work-first",
         Mutant::RewritesSteadyView | Mutant::RewritesSteadyRosters => "steady",
@@ -118,12 +122,19 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::NoEmptyRosters
         | Mutant::CapabilityIgnored
         | Mutant::PausedIsPlaced
+        | Mutant::StalePlanApplied
         | Mutant::MissingListMeansNone => "rosters",
+        Mutant::OldStoppedBeforePrepared => "deploys",
+        Mutant::NewestVersionOnly | Mutant::FailedVersionStays => "placed",
         Mutant::RostersForgotten => "movement",
         Mutant::AcknowledgedBeforeStart
         | Mutant::AcknowledgeTimeoutIgnored
         | Mutant::FailingStays
+        | Mutant::OldLeasesListed
+        | Mutant::RecordsUnbounded
         | Mutant::RecoveryWaits => "placed",
+        Mutant::NobodySweeps | Mutant::RemainsForgotten => "remains",
         Mutant::RetriesAtOnce => "patience",
+        Mutant::NeverLeadsAllTheSame => "cluster-lead",
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Process {
     pub(crate) active: BTreeMap<LeaseName, u64>,
     /// The wake-up that is noted for it.
     pub(crate) wake: u64,
+    /// How many of its plans in a row could not be made.
+    pub(crate) failed_plans: u32,
     /// It was asked to leave and comes back after so long.
     pub(crate) back_after: Option<u64>,
 }
@@ -62,6 +64,7 @@ impl Process {
             work: BTreeMap::new(),
             active: BTreeMap::new(),
             wake: u64::MAX,
+            failed_plans: 0,
             back_after: None,
         }
     }
@@ -76,10 +79,12 @@ impl Process {
         leases: &[LeaseName],
         duties: &[DutySpec],
     ) {
+        let cluster_lead = self.plan.cluster_lead;
         let config = Config {
-            profile: Profile::named(&self.plan.name),
+            profile: Profile { cluster_lead, ..Profile::named(&self.plan.name) },
             timing: self.plan.timing.clone(),
             push,
+            max_value: 16 << 20,
             placement: incumbent_core::Placement::default(),
             membership: self.plan.membership,
             planted,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::records::{DutySpec, FamilyProfile, Profile};
-use incumbent_core::store::{ErrorKind, Exchange, Reply, Write};
+use incumbent_core::store::{ErrorKind, Exchange, Expect, Key, Put, Read, Reply, Stamp, Write};
 use incumbent_core::{
-    Candidacy, Config, Event, LeaseName, Moment, Node, Request, RequestId, Timing,
+    Candidacy, Config, Event, LeaseName, Moment, Node, Planning, Request, RequestId, Timing,
 };
 
 use crate::duties::FAMILY;
@@ -28,6 +28,12 @@ pub(crate) struct Stage {
     /// What each node was told.
     pub(crate) events: Vec<(usize, Event)>,
     pub(crate) changes: Vec<Applied>,
+    /// The largest value that the store takes.
+    pub(crate) max_value: usize,
+    /// Whether plans wait for the script.
+    pub(crate) holds_plans: bool,
+    /// Plans that do.
+    pub(crate) plans: VecDeque<(usize, Planning)>,
 }
 
 /// What the script does with a request.
@@ -60,6 +66,9 @@ impl Stage {
             sent: VecDeque::new(),
             events: Vec::new(),
             changes: Vec::new(),
+            max_value: 16 << 20,
+            holds_plans: false,
+            plans: VecDeque::new(),
         }
     }
 
@@ -76,6 +85,7 @@ impl Stage {
             profile: Profile::named(name),
             timing,
             push: false,
+            max_value: self.max_value,
             placement: incumbent_core::Placement::default(),
             membership: leads,
             planted: self.planted,
@@ -116,6 +126,14 @@ impl Stage {
             if let Some(term) = core.trusts(lease, now) {
                 core.stopped(now, lease, term);
             }
+        }
+    }
+
+    /// A hint reaches the node.
+    pub(crate) fn hint(&mut self, node: usize) {
+        let now = self.moment();
+        if let Some(Some(core)) = self.nodes.get_mut(node) {
+            core.hint(now);
         }
     }
 
@@ -162,10 +180,41 @@ impl Stage {
         let now = self.moment();
         if let Some(Some(core)) = self.nodes.get_mut(node) {
             core.poll(now);
+            while let Some(planning) = core.next_planning() {
+                if self.holds_plans {
+                    self.plans.push_back((node, planning));
+                } else {
+                    let id = planning.id;
+                    core.planned(now, id, Ok(planning.run()));
+                }
+            }
             while let Some(event) = core.next_event() {
                 self.events.push((node, event));
             }
         }
+    }
+
+    /// A plan that waited is made, or can't be.
+    pub(crate) fn make_plan(&mut self, fails: bool) -> bool {
+        let Some((node, planning)) = self.plans.pop_front() else { return false };
+        let (now, id) = (self.moment(), planning.id);
+        let result = if fails { Err("it panicked".to_owned()) } else { Ok(planning.run()) };
+        if let Some(Some(core)) = self.nodes.get_mut(node) {
+            core.planned(now, id, result);
+        }
+        self.poll(node);
+        true
+    }
+
+    /// An operator writes a record.
+    pub(crate) fn operate(&mut self, key: Key, value: Vec<u8>) {
+        let expect = self
+            .store
+            .record(&key)
+            .map_or(Expect::Absent, |stored| Expect::Version(stored.version));
+        let stamp = Stamp { writer: 0, attempt: self.now };
+        let put = Put { key, expect, value, stamp, hint: true };
+        self.apply(&Exchange { writes: vec![Write::Put(put)], reads: Vec::new() });
     }
 
     fn requests(&mut self, node: usize) -> Vec<(RequestId, Request)> {
@@ -178,6 +227,20 @@ impl Stage {
         let (reply, mut applied) = self.store.exchange(self.now * 1_000_000, exchange);
         self.changes.append(&mut applied);
         reply
+    }
+
+    /// A request arrives at the store, and its reads are answered as they were at a millisecond
+    /// before.
+    pub(crate) fn apply_as_of(&mut self, then: u64, exchange: &Exchange) -> Reply {
+        let (now, then) = (self.now * 1_000_000, then * 1_000_000);
+        let (reply, mut applied) = self.store.exchange_as_of(now, then, exchange);
+        self.changes.append(&mut applied);
+        reply
+    }
+
+    /// The store loses all records whose keys begin so.
+    pub(crate) fn forget(&mut self, prefixes: &[&str]) {
+        self.store.forget(self.now * 1_000_000, prefixes, None);
     }
 
     /// A reply reaches its node.
@@ -196,4 +259,12 @@ impl Stage {
 /// Whether a request writes a key that begins like this.
 pub(crate) fn writes(request: &Request, prefix: &str) -> bool {
     request.exchange.writes.iter().any(|write: &Write| write.key().as_str().starts_with(prefix))
+}
+
+/// Whether a request reads a key that begins like this.
+pub(crate) fn reads(request: &Request, prefix: &str) -> bool {
+    request.exchange.reads.iter().any(|read| match read {
+        Read::Key { key, .. } => key.as_str().starts_with(prefix),
+        Read::Prefix(_) => false,
+    })
 }

@@ -1,6 +1,6 @@
 //! A linearizable store in memory, and ways to build it wrong.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use incumbent_core::store::{
@@ -10,13 +10,14 @@ use incumbent_core::store::{
 /// How the store is built wrong, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Reads come from a replica that lags behind.
-    StaleReads,
     /// Versions count from one for each key, and begin again after a delete.
     VersionsRestart,
     /// The swap doesn't compare.
     BlindSwap,
 }
+
+/// So many former values of a record are kept, for reads that are stale.
+const MOST_PAST: usize = 64;
 
 /// One change to the store, for those who check it.
 #[derive(Clone, Debug)]
@@ -45,9 +46,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct ModelStore {
     records: BTreeMap<Key, Entry>,
-    /// What is in the records, some changes ago.
-    replica: BTreeMap<Key, Entry>,
-    backlog: VecDeque<(u64, Key, Option<Entry>)>,
+    /// What was there before, and until when, the oldest first.
+    past: BTreeMap<Key, VecDeque<(u64, Option<Entry>)>>,
     counts: BTreeMap<Key, u64>,
     flaw: Option<Flaw>,
     /// Whether reads may miss a record that is just a few seconds old, as caches of absence do.
@@ -67,8 +67,19 @@ impl ModelStore {
 
     /// Applies an exchange at this instant; says what changed.
     pub(crate) fn exchange(&mut self, instant: u64, exchange: &Exchange) -> (Reply, Vec<Applied>) {
+        self.exchange_as_of(instant, instant, exchange)
+    }
+
+    /// Applies an exchange at this instant, and answers its reads as they would have been answered
+    /// at another, before.
+    pub(crate) fn exchange_as_of(
+        &mut self,
+        instant: u64,
+        as_of: u64,
+        exchange: &Exchange,
+    ) -> (Reply, Vec<Applied>) {
         let mut applied = Vec::new();
-        let reads = exchange.reads.iter().map(|read| self.read(instant, read)).collect();
+        let reads = exchange.reads.iter().map(|read| self.read(instant, as_of, read)).collect();
         let mut writes = Vec::new();
         for write in &exchange.writes {
             writes.push(match write {
@@ -89,6 +100,42 @@ impl ModelStore {
     pub(crate) fn records_below(&self, prefix: &Key) -> Vec<Record> {
         let below = |(key, _): &(&Key, &Entry)| key.as_str().starts_with(prefix.as_str());
         self.records.iter().filter(below).map(|(key, entry)| record(key, entry, None)).collect()
+    }
+
+    /// Loses everything below these prefixes, or goes back to what was there at an instant before;
+    /// says what is different now.
+    pub(crate) fn forget(
+        &mut self,
+        instant: u64,
+        prefixes: &[&str],
+        back_to: Option<u64>,
+    ) -> Vec<Applied> {
+        let below = |key: &&Key| prefixes.iter().any(|prefix| key.as_str().starts_with(prefix));
+        let keys: BTreeSet<Key> =
+            self.records.keys().chain(self.past.keys()).filter(below).cloned().collect();
+        let mut changes = Vec::new();
+        for key in keys {
+            let entry = back_to.and_then(|as_of| self.entry(&key, as_of)).cloned();
+            let before = self.records.get(&key);
+            if before.map(|entry| &entry.version) == entry.as_ref().map(|entry| &entry.version) {
+                continue;
+            }
+            let before = before.map(|entry| entry.value.clone());
+            let after = entry.as_ref().map(|entry| entry.value.clone());
+            self.change(instant, &key, entry);
+            changes.push(Applied { key, before, after, writer: 0, attempt: 0 });
+        }
+        changes
+    }
+
+    /// What was under a key at an instant.
+    fn entry(&self, key: &Key, as_of: u64) -> Option<&Entry> {
+        let past =
+            self.past.get(key).and_then(|past| past.iter().find(|(until, _)| as_of < *until));
+        match past {
+            Some((_, entry)) => entry.as_ref(),
+            None => self.records.get(key),
+        }
     }
 
     fn put(&mut self, instant: u64, put: &Put, applied: &mut Vec<Applied>) -> Outcome {
@@ -128,10 +175,15 @@ impl ModelStore {
     }
 
     fn change(&mut self, instant: u64, key: &Key, entry: Option<Entry>) {
-        if self.flaw == Some(Flaw::StaleReads) {
-            self.backlog.push_back((instant, key.clone(), entry.clone()));
+        let before = match entry {
+            Some(entry) => self.records.insert(key.clone(), entry),
+            None => self.records.remove(key),
+        };
+        let past = self.past.entry(key.clone()).or_default();
+        past.push_back((instant, before));
+        if past.len() > MOST_PAST {
+            past.pop_front();
         }
-        set(&mut self.records, key, entry);
     }
 
     fn version(&mut self, put: &Put) -> Version {
@@ -141,24 +193,13 @@ impl ModelStore {
                 *count += 1;
                 Version::new(&count.to_string())
             }
-            Some(Flaw::StaleReads | Flaw::BlindSwap) | None => put.stamp.version(),
+            Some(Flaw::BlindSwap) | None => put.stamp.version(),
         }
     }
 
-    fn read(&mut self, instant: u64, read: &Read) -> Found {
-        let lag = 4_000_000_000;
-        while let Some((at, ..)) = self.backlog.front() {
-            if at + lag > instant {
-                break;
-            }
-            if let Some((_, key, entry)) = self.backlog.pop_front() {
-                set(&mut self.replica, &key, entry);
-            }
-        }
-        let stale = self.flaw == Some(Flaw::StaleReads);
-        let from = if stale { &self.replica } else { &self.records };
+    fn read(&mut self, instant: u64, as_of: u64, read: &Read) -> Found {
         let age = |entry: &Entry| {
-            let nanos = i64::try_from(instant - entry.written).unwrap_or(i64::MAX);
+            let nanos = i64::try_from(instant.saturating_sub(entry.written)).unwrap_or(i64::MAX);
             Some(Duration::from_nanos(u64::try_from(nanos.saturating_add(self.skew)).unwrap_or(0)))
         };
         self.forgetting += 1;
@@ -168,26 +209,27 @@ impl ModelStore {
                 && self.forgetting.is_multiple_of(2)
         };
         match read {
-            Read::Key { key, unless } => match from.get(key).filter(|entry| !forgotten(entry)) {
-                None => Found::Absent,
-                Some(entry) if unless.as_ref() == Some(&entry.version) => Found::Unchanged,
-                Some(entry) => Found::Record(record(key, entry, age(entry))),
-            },
-            Read::Prefix(prefix) => Found::Records(
-                from.iter()
-                    .filter(|(key, _)| key.as_str().starts_with(prefix.as_str()))
-                    .map(|(key, entry)| record(key, entry, age(entry)))
-                    .collect(),
-            ),
+            Read::Key { key, unless } => {
+                match self.entry(key, as_of).filter(|entry| !forgotten(entry)) {
+                    None => Found::Absent,
+                    Some(entry) if unless.as_ref() == Some(&entry.version) => Found::Unchanged,
+                    Some(entry) => Found::Record(record(key, entry, age(entry))),
+                }
+            }
+            Read::Prefix(prefix) => {
+                let below = |key: &&Key| key.as_str().starts_with(prefix.as_str());
+                let old: Vec<&Key> = if as_of < instant {
+                    self.past.keys().filter(below).collect()
+                } else {
+                    Vec::new()
+                };
+                let keys: BTreeSet<&Key> = self.records.keys().filter(below).chain(old).collect();
+                let there =
+                    |key: &Key| self.entry(key, as_of).map(|entry| record(key, entry, age(entry)));
+                Found::Records(keys.into_iter().filter_map(there).collect())
+            }
         }
     }
-}
-
-fn set(records: &mut BTreeMap<Key, Entry>, key: &Key, entry: Option<Entry>) {
-    match entry {
-        Some(entry) => records.insert(key.clone(), entry),
-        None => records.remove(key),
-    };
 }
 
 fn record(key: &Key, entry: &Entry, age: Option<Duration>) -> Record {

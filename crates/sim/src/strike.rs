@@ -48,6 +48,13 @@ impl World {
             Fault::LoseLists => return self.lose_lists(),
             Fault::Capabilities(node) => return self.change_capabilities(node),
             Fault::LoseFollower => self.lose_a_follower(),
+            Fault::Deploy => return self.deploy_in_the_calm(),
+            Fault::HandOver => return self.hand_over(),
+            Fault::StaleReads(span, replica) => {
+                let replica = replica.map(|ago| self.now.saturating_sub(ago));
+                self.stale = (self.now + span, replica);
+            }
+            Fault::Forget(extent, back) => self.forget(extent, back),
         }
         Ok(())
     }
@@ -164,6 +171,11 @@ impl World {
         })
     }
 
+    /// All leases change hands at once. Duties do when they are evened out, which moves them anyway.
+    fn hand_over(&mut self) -> Result<(), Violation> {
+        (0..self.leases.len()).try_for_each(|lease| self.resign(lease, None))
+    }
+
     fn ask_to_resign(&mut self, lease: usize) -> Result<(), Violation> {
         let Some(name) = self.leases.get(lease).cloned() else { return Ok(()) };
         let Some(stored) = self.store.record(&keys::lease(&name)) else { return Ok(()) };
@@ -223,6 +235,7 @@ impl World {
         self.history.note(self.now, || "--- calm".to_owned());
         self.storm_until = 0;
         self.outage_until = 0;
+        self.stale = (0, None);
         self.store.skew = 0;
         self.store.forgets_the_new = false;
         for process in &mut self.processes {

@@ -31,11 +31,13 @@ pub struct World {
     pub(crate) processes: Vec<Process>,
     pub(crate) leases: Vec<LeaseName>,
     /// All leases that checkers look at: those of the nodes, then those of duties.
-    watched: Vec<LeaseName>,
+    pub(crate) watched: Vec<LeaseName>,
     pub(crate) storm_until: u64,
     pub(crate) outage_until: u64,
     /// Whether the store refuses connections at once while it is out, or just hangs.
     pub(crate) outage_refuses: bool,
+    /// Until when reads may be stale, and as of when a replica that was cut off answers them.
+    pub(crate) stale: (u64, Option<u64>),
     pub(crate) calm: bool,
     pub(crate) statistics: Statistics,
     pub(crate) history: History,
@@ -88,6 +90,7 @@ impl World {
             storm_until: 0,
             outage_until: 0,
             outage_refuses: false,
+            stale: (0, None),
             calm: false,
             statistics: Statistics::default(),
             history: History::new(trace),
@@ -183,6 +186,11 @@ impl World {
                     self.end_work(node, &lease, term)?;
                 }
             }
+            Happening::Prepared { node, life, duty } => {
+                if self.processes.get(node).is_some_and(|process| process.life == life) {
+                    self.prepared(node, &duty)?;
+                }
+            }
             Happening::Started { node, life, lease, term } => {
                 let works = |process: &Process| {
                     process.life == life
@@ -190,6 +198,13 @@ impl World {
                 };
                 if self.processes.get(node).is_some_and(works) {
                     self.started(node, &lease, term)?;
+                }
+            }
+            Happening::Planned { node, life, id, result } => {
+                if self.processes.get(node).is_some_and(|process| process.life == life) {
+                    self.step(node, |core, now| {
+                        core.planned(now, id, result.map(|planned| *planned))
+                    })?;
                 }
             }
             Happening::Start { node } => self.start(node)?,
@@ -211,6 +226,8 @@ impl World {
             | Happening::Hint { node }
             | Happening::Stopped { node, .. }
             | Happening::Started { node, .. }
+            | Happening::Prepared { node, .. }
+            | Happening::Planned { node, .. }
             | Happening::Dead { node, .. }
             | Happening::Want { node, .. } => *node,
             Happening::Arrive { .. }
@@ -241,6 +258,7 @@ impl World {
         if process.core.is_some() {
             return Ok(());
         }
+        self.checks.started(node);
         process.start(now, seed, push, planted, &leases, &self.scenario.duties);
         self.history.note(now, || format!("{} starts", process.plan.name));
         self.step(node, |_, _| {})
@@ -264,6 +282,7 @@ impl World {
         while let Some(request) = core.next_request() {
             requests.push(request);
         }
+        let plans: Vec<_> = std::iter::from_fn(|| core.next_planning()).collect();
         let mut events = Vec::new();
         while let Some(event) = core.next_event() {
             events.push(event);
@@ -278,6 +297,9 @@ impl World {
         for request in requests {
             self.checks.sent(self.now, node)?;
             self.send(node, now, request);
+        }
+        for planning in plans {
+            self.make_plan(node, planning);
         }
         for event in events {
             self.experience(node, event)?;
@@ -353,6 +375,16 @@ impl World {
         weather.fate(&mut self.random)
     }
 
+    /// The instant as of which a read that arrives now is answered.
+    fn as_of(&mut self) -> u64 {
+        let (until, replica) = self.stale;
+        if until <= self.now || self.random.below(2) == 0 {
+            return self.now;
+        }
+        let ttl = self.scenario.longest_ttl();
+        replica.unwrap_or_else(|| self.now.saturating_sub(self.random.below(2 * ttl)))
+    }
+
     fn arrive(
         &mut self,
         node: usize,
@@ -362,7 +394,8 @@ impl World {
         fate: Fate,
         sent: u64,
     ) -> Result<(), Violation> {
-        let (reply, applied) = self.store.exchange(self.now, exchange);
+        let as_of = self.as_of();
+        let (reply, applied) = self.store.exchange_as_of(self.now, as_of, exchange);
         match fate.back {
             Back::Reply(after) => {
                 let reply = Happening::Reply { node, life, id, answer: Ok(reply) };

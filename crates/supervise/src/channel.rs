@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
@@ -56,6 +57,13 @@ impl Channel {
         Ok(())
     }
 
+    /// Whether the next message, or the end of them, is there already.
+    pub(crate) fn is_ready(&self) -> bool {
+        let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// The next message, or nothing if the other end is closed.
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Option<OwnedFd>)>> {
         let mut bytes = vec![0; LARGEST];
@@ -65,8 +73,9 @@ impl Channel {
             let mut parts = [IoSliceMut::new(&mut bytes)];
             match recvmsg(&self.0, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Ok(received) => break received,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                // The kernel says once that the other end was closed before it had read all. What
+                // that end said before is still to come, and after it the end.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
                 Err(error) => return Err(error.into()),
             }
         };
@@ -103,6 +112,7 @@ mod tests {
         one.send(&"first").unwrap();
         one.send_with(&("second", 2), Some(writer.as_fd())).unwrap();
         drop((one, writer));
+        assert!(other.is_ready());
         let (first, nothing) = other.receive::<String>().unwrap().unwrap();
         assert_eq!((first.as_str(), nothing.is_none()), ("first", true));
         let (second, writer) = other.receive::<(String, u32)>().unwrap().unwrap();
@@ -111,5 +121,17 @@ mod tests {
         let mut read = [0; 16];
         assert_eq!(rustix::io::read(&reader, &mut read).unwrap(), 7);
         assert!(other.receive::<String>().unwrap().is_none(), "the other end is closed");
+    }
+
+    #[test]
+    fn o40_last_words_are_heard_although_the_speaker_had_not_read_all() {
+        let (one, other) = Channel::pair().unwrap();
+        let other = Channel(other);
+        one.send(&"an order that comes too late").unwrap();
+        other.send(&"last words").unwrap();
+        drop(other);
+        let (last, _) = one.receive::<String>().unwrap().expect("what was said before the end");
+        assert_eq!(last, "last words");
+        assert!(one.receive::<String>().unwrap().is_none(), "the other end is closed");
     }
 }

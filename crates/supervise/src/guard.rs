@@ -1,11 +1,12 @@
 //! The holder's side: it starts a guardian, gives orders and hears how it went.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use incumbent::Moment;
@@ -30,13 +31,16 @@ pub struct Plan {
     pub fuse: Duration,
 }
 
+/// Says until when the command may run, as far as is known at that very moment.
+type Deadline = Arc<OnceLock<Box<dyn Fn() -> Moment + Send + Sync>>>;
+
 /// A guardian with all that is needed but the command, which is started once. For processes that
 /// run this one command and start nothing else: whatever is below them is killed in the end.
 ///
 /// Dropping it ends all.
-#[derive(Debug)]
 pub struct Guard {
     channel: Arc<Channel>,
+    deadline: Deadline,
     layout: Layout,
     last: u32,
     mark: Mark,
@@ -95,8 +99,9 @@ impl Guard {
         };
         let layout = if isolate { Layout::Isolated } else { Layout::Plain };
         let channel = Arc::new(channel);
-        let ended = listen(Arc::clone(&channel))?;
-        Ok(Self { channel, layout, last, mark, foreground, ended })
+        let deadline = Deadline::default();
+        let ended = listen(Arc::clone(&channel), Arc::clone(&deadline))?;
+        Ok(Self { channel, deadline, layout, last, mark, foreground, ended })
     }
 
     /// How the command is supervised.
@@ -118,14 +123,21 @@ impl Guard {
     }
 
     /// Starts the command with these variables beside those of this process. Nothing of it runs
-    /// past the deadline.
-    pub fn start(&self, variables: Vec<(String, String)>, deadline: Moment) {
-        self.order(&Order::Start { variables, deadline: deadline.as_nanos() });
+    /// past the deadline, which is asked for once more, on a thread of its own, before the command
+    /// is told that it is near.
+    pub fn start(
+        &self,
+        variables: Vec<(String, String)>,
+        deadline: impl Fn() -> Moment + Send + Sync + 'static,
+    ) {
+        let until = deadline().as_nanos();
+        let _ = self.deadline.set(Box::new(deadline));
+        self.order(&Order::Start { variables, deadline: until });
     }
 
-    /// Puts the deadline off.
+    /// Puts the deadline off; one that has come ends all.
     pub fn extend(&self, deadline: Moment) {
-        self.order(&Order::Deadline(deadline.as_nanos()));
+        self.order(&until(deadline));
     }
 
     /// Sends the command's process group a signal.
@@ -181,6 +193,12 @@ impl Guard {
     }
 }
 
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
 /// Tells a guardian which member to close, should this process die.
 #[derive(Clone, Debug)]
 pub struct Trust(Arc<Channel>);
@@ -200,9 +218,16 @@ impl Drop for Guard {
     }
 }
 
-/// Hears how it went, on a thread of its own. Should the guardian die before it has swept, that
+fn until(deadline: Moment) -> Order {
+    match deadline {
+        Moment::START => Order::Kill,
+        deadline => Order::Deadline(deadline.as_nanos()),
+    }
+}
+
+/// Hears how it went, on a thread of its own, and answers questions. Should the guardian die before it has swept, that
 /// is done here: what it guarded has become this process's.
-fn listen(channel: Arc<Channel>) -> io::Result<oneshot::Receiver<Ending>> {
+fn listen(channel: Arc<Channel>, deadline: Deadline) -> io::Result<oneshot::Receiver<Ending>> {
     let (sender, receiver) = oneshot::channel();
     let listening = move || {
         let mut ending = Ending { status: Status::KILLED, overdue: false };
@@ -211,6 +236,11 @@ fn listen(channel: Arc<Channel>) -> io::Result<oneshot::Receiver<Ending>> {
                 Report::Ended(said) => {
                     ending = said;
                     break;
+                }
+                Report::Asking => {
+                    if let Some(deadline) = deadline.get() {
+                        let _ = channel.send(&until(deadline()));
+                    }
                 }
                 Report::Ready { .. } | Report::Failed(_) | Report::Started => {}
             }

@@ -18,6 +18,11 @@ use crate::{sweep, trustee};
 /// The signal that asks a command to end.
 const TERMINATE: i32 = 15;
 
+/// The holder may take so long to answer a question, or a quarter of the warning if that is less.
+const ANSWER_NS: u64 = 100_000_000;
+/// So many orders are obeyed before the clock is looked at again.
+const ORDERS: usize = 1000;
+
 /// Guards the command until nothing of it is left.
 pub(crate) fn run(command: Vec<OsString>) -> ExitCode {
     let Ok(holder) = Channel::inherited() else {
@@ -48,8 +53,20 @@ struct Guardian {
     deadline: u64,
     /// The end of a grace that was given.
     grace: Option<u64>,
+    /// Whether the holder was asked once more about the deadline.
+    question: Question,
     /// The command was told that the deadline is near.
     warned: bool,
+}
+
+/// What the guardian wants to know before it sends a signal because the deadline is near: a beat may
+/// have got through, and word of it be on its way.
+enum Question {
+    Unasked,
+    /// Asked; the answer is waited for until this moment.
+    Asked(u64),
+    /// It is still the same.
+    Answered,
 }
 
 impl Guardian {
@@ -74,6 +91,7 @@ impl Guardian {
             started: false,
             deadline: u64::MAX,
             grace: None,
+            question: Question::Unasked,
             warned: false,
         }))
     }
@@ -104,31 +122,60 @@ impl Guardian {
             if self.body.ended().is_some() {
                 return Ok(self.warned);
             }
-            if woken.first {
-                let Some((order, _)) = holder.receive()? else { return Ok(self.warned) };
-                if !self.obey(holder, order)? {
-                    return Ok(self.warned);
-                }
+            if woken.first && !self.hear(holder)? {
+                return Ok(self.warned);
             }
-            if self.started && self.is_over() {
+            if self.started && self.is_over(holder) {
                 return Ok(self.warned || clock::now().as_nanos() >= self.deadline);
             }
         }
     }
 
+    /// Obeys all orders that have come, so that no new deadline waits behind others; says whether to
+    /// go on.
+    fn hear(&mut self, holder: &Channel) -> io::Result<bool> {
+        for _ in 0..ORDERS {
+            let Some((order, _)) = holder.receive()? else { return Ok(false) };
+            if !self.obey(holder, order)? {
+                return Ok(false);
+            }
+            if !holder.is_ready() {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
     fn next_moment(&self) -> u64 {
-        let warning = self.deadline.saturating_sub(self.preparation.warning_ns);
-        let next = if self.warned { self.deadline } else { warning };
+        let next = match self.question {
+            _ if self.warned => self.deadline,
+            Question::Asked(until) => until.min(self.deadline),
+            Question::Unasked | Question::Answered => self.warning(),
+        };
         self.grace.map_or(next, |grace| grace.min(next))
     }
 
+    fn warning(&self) -> u64 {
+        self.deadline.saturating_sub(self.preparation.warning_ns)
+    }
+
     /// Warns the command when its time comes near; says whether its time has come.
-    fn is_over(&mut self) -> bool {
+    fn is_over(&mut self, holder: &Channel) -> bool {
         let now = clock::now().as_nanos();
-        let warning = self.deadline.saturating_sub(self.preparation.warning_ns);
-        if now >= warning && !self.warned {
-            self.warned = true;
-            self.body.signal(TERMINATE);
+        if now >= self.warning() && !self.warned {
+            match self.question {
+                Question::Unasked => {
+                    let patience = ANSWER_NS.min(self.preparation.warning_ns / 4);
+                    self.question = Question::Asked(now.saturating_add(patience));
+                    // A holder that is gone shows elsewhere.
+                    let _ = holder.send(&Report::Asking);
+                }
+                Question::Asked(until) if now < until => {}
+                Question::Asked(_) | Question::Answered => {
+                    self.warned = true;
+                    self.body.signal(TERMINATE);
+                }
+            }
         }
         now >= self.deadline || self.grace.is_some_and(|grace| now >= grace)
     }
@@ -146,7 +193,14 @@ impl Guardian {
                 self.body.start(variables, deadline);
                 holder.send(&Report::Started)?;
             }
-            Order::Deadline(deadline) if self.started => self.set(deadline)?,
+            Order::Deadline(deadline) if self.started => {
+                if deadline > self.deadline {
+                    self.question = Question::Unasked;
+                    self.set(deadline)?;
+                } else if matches!(self.question, Question::Asked(_)) {
+                    self.question = Question::Answered;
+                }
+            }
             Order::Signal(number) => self.body.signal(number),
             Order::Stop { signal, grace_ns } => {
                 self.body.signal(signal);

@@ -80,8 +80,19 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
 
 /// Says why a program can't be run, and gives the code that shells give that.
 pub(crate) fn refusal(program: &OsStr, error: &io::Error) -> u8 {
-    eprintln!("incumbent: {} can't be run: {error}", program.display());
-    if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
+    let missing = error.kind() == io::ErrorKind::NotFound;
+    let text = program.to_string_lossy();
+    let next = if missing && text.contains(char::is_whitespace) {
+        "It has a blank in it: write its arguments as words of their own, or use --shell"
+    } else if missing {
+        "Correct its path, or see that a directory of PATH has it and that its interpreter is there"
+    } else {
+        "Name a program that this user may run"
+    };
+    // What a terminal would obey, or not show, is escaped.
+    let shown = text.escape_debug();
+    eprintln!("incumbent: \"{shown}\" can't be run: {error}. {next}");
+    if missing { 127 } else { 126 }
 }
 
 /// Makes this process group the one that the terminal talks to.

@@ -32,7 +32,8 @@ pub(crate) enum Order {
     Prepare(Preparation),
     /// Start the command.
     Start { variables: Vec<(String, String)>, deadline: u64 },
-    /// Nothing of it may run past this moment, in nanoseconds of the boot-time clock.
+    /// Nothing of it may run past this moment, in nanoseconds of the boot-time clock. One that is
+    /// earlier than a former one was overtaken on its way, and doesn't count.
     Deadline(u64),
     /// Send the command's process group a signal.
     Signal(i32),
@@ -80,6 +81,8 @@ pub(crate) enum Report {
     Failed(String),
     /// The command runs.
     Started,
+    /// The deadline is near: is it still the same?
+    Asking,
     /// Nothing of the command is left.
     Ended(Ending),
 }

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let projections = family("projection")
         .duties(duties)
         .drain_timeout(Duration::from_secs(5))
-        .run(move |duty| project(name.clone(), duty));
+        .run_with(name, project);
     let serving = node.serve(projections)?;
 
     tokio::signal::ctrl_c().await?;

@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use incumbent_core::store::StoreError;
+use incumbent_store_common::Endpoint;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -25,7 +26,7 @@ use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
-use crate::options::{Endpoint, EtcdOptions};
+use crate::options::EtcdOptions;
 use crate::tls;
 use crate::wire::{WATCH, WatchRequest, WatchResponse};
 

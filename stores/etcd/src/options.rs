@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::Endpoint;
 
 use crate::password::Password;
 
@@ -18,14 +19,7 @@ pub struct EtcdOptions {
     pub(crate) tls: Option<TlsOptions>,
     pub(crate) timeout: Duration,
     pub(crate) connect_timeout: Duration,
-}
-
-/// One member of the etcd cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Endpoint {
-    /// A name or an address, without the brackets of an IPv6 address.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub(crate) access: Access,
 }
 
 /// Who asks.
@@ -68,18 +62,30 @@ impl EtcdOptions {
         crate::url::parse(url, &|name| std::env::var(name).ok())
     }
 
-    /// The commands that make a user with the least rights that the store needs. Keys need not be
-    /// made.
+    /// What the store is opened for: [`Access::Full`] by default. To look, a user needs to
+    /// read the keys and no more.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// The commands that make a user with the least rights for what the store is opened for. Keys
+    /// need not be made.
     #[must_use]
     pub fn rights(&self) -> String {
         let user = self.user.as_ref().map_or("incumbent", |user| user.name.as_str());
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let (user, prefix) = (quoted(user), quoted(&format!("{}/", self.prefix)));
+        let (role, rights) = match self.access {
+            Access::Look => ("incumbent-look", "read"),
+            _ => ("incumbent", "readwrite"),
+        };
         format!(
-            "etcdctl role add incumbent\n\
-             etcdctl role grant-permission incumbent --prefix=true readwrite {prefix}\n\
+            "etcdctl role add {role}\n\
+             etcdctl role grant-permission {role} --prefix=true {rights} {prefix}\n\
              etcdctl user add {user}\n\
-             etcdctl user grant-role {user} incumbent\n"
+             etcdctl user grant-role {user} {role}\n"
         )
     }
 
@@ -121,16 +127,6 @@ impl EtcdOptions {
             }
         }
         Ok(self)
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
     }
 }
 

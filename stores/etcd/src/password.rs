@@ -1,9 +1,9 @@
 //! Where the password comes from.
 
-use std::fs;
 use std::path::PathBuf;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::secret_file;
 
 /// Where to look for it. There is no `Debug`, so that nothing shows it.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,15 +19,12 @@ impl Password {
     pub(crate) fn read(&self) -> Result<String, StoreError> {
         match self {
             Self::Given(password) => Ok(password.clone()),
-            Self::File(path) => {
-                let text = fs::read_to_string(path).map_err(|error| {
-                    StoreError::rejected(format!(
-                        "passwordfile={}: {error}. Name a file that this process may read",
-                        path.display()
-                    ))
-                })?;
-                Ok(text.trim_end_matches(['\r', '\n']).to_owned())
-            }
+            Self::File(path) => secret_file(path).map_err(|error| {
+                StoreError::rejected(format!(
+                    "passwordfile={}: {error}. Name a file that this process may read",
+                    path.display()
+                ))
+            }),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::Endpoint;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -13,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::options::{Endpoint, TlsOptions};
+use crate::options::TlsOptions;
 
 /// Encrypts a connection. The files are read each time, so that renewed certificates are found.
 pub(crate) async fn encrypt(

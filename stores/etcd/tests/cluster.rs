@@ -12,7 +12,8 @@ use incumbent_core::store::{Lane, Outcome, Version};
 use incumbent_etcd::EtcdStore;
 
 fn url(servers: &[Server; 3]) -> String {
-    let hosts: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+    let hosts: Vec<_> =
+        servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
     format!("etcd://{}{}?timeout=1500&connect_timeout=500", hosts.join(","), fresh())
 }
 

@@ -8,8 +8,9 @@ mod common;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use common::{Proxy, block_on, fresh, shared};
+use common::{block_on, fresh, shared, through};
 use incumbent_etcd::EtcdStore;
+use incumbent_proving::{Proxy, Wire};
 use incumbent_testkit::{Conformance, Faults, Opener, Opening, Report};
 
 #[test]
@@ -25,8 +26,8 @@ fn the_store_conforms_over_a_path_that_fails() {
 #[test]
 fn the_store_conforms_while_its_connections_are_cut() {
     let report = block_on(async {
-        let proxy = Proxy::to(common::server::shared_port()).await;
-        let opener = Cut { url: proxy.url(&fresh()), proxy };
+        let proxy = Proxy::over(Wire::ETCD, common::server::shared_port()).await;
+        let opener = Cut { url: through(&proxy, &fresh()), proxy };
         Conformance::new(opener).only(["errors-tell-the-truth"]).rounds(100).run().await
     });
     assert!(report.rows.iter().all(|row| row.errors > 5), "{report}");

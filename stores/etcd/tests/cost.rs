@@ -5,8 +5,9 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Proxy, Server, block_on, connect, fresh, http, pause};
+use common::{Server, block_on, connect, fresh, http, pause, through};
 use incumbent::Node;
+use incumbent_proving::{Proxy, Wire};
 
 const TTL: Duration = Duration::from_secs(3);
 /// Two ttls are six beats, more or less.
@@ -31,7 +32,7 @@ async fn cost(what: &str, proxy: &Proxy) -> (u64, u64) {
 
 async fn join(proxy: &Proxy, prefix: &str, name: &str, membership: bool) -> Node {
     let builder = Node::builder().cluster("cost").name(name).ttl(TTL).membership(membership);
-    builder.join(connect(&proxy.url(prefix)).await).await.expect("the node joins")
+    builder.join(connect(&through(proxy, prefix)).await).await.expect("the node joins")
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn many_leases_cost_the_same_beat() {
         let server = Server::start(&[]);
         let mut costs = Vec::new();
         for count in [0, 300] {
-            let proxy = Proxy::to(server.port).await;
+            let proxy = Proxy::over(Wire::ETCD, server.port()).await;
             let node = join(&proxy, &fresh(), "holder", false).await;
             let mut held = Vec::new();
             for number in 0..count {
@@ -50,7 +51,7 @@ fn many_leases_cost_the_same_beat() {
             }
             // As the server itself counts them; the two aren't read at the same moment.
             let name = "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"Txn\"";
-            let transactions = || http::metric(server.port, name);
+            let transactions = || http::metric(server.port(), name);
             let (sent, answered) = (proxy.traffic().requests, transactions());
             costs.push(cost(&format!("holder of {count} leases"), &proxy).await);
             let (sent, answered) = (proxy.traffic().requests - sent, transactions() - answered);
@@ -68,7 +69,10 @@ fn a_leader_and_a_candidate_cost_a_few_requests_a_beat() {
     block_on(async {
         let server = Server::start(&[]);
         let prefix = fresh();
-        let (one, two) = (Proxy::to(server.port).await, Proxy::to(server.port).await);
+        let (one, two) = (
+            Proxy::over(Wire::ETCD, server.port()).await,
+            Proxy::over(Wire::ETCD, server.port()).await,
+        );
         let leader = join(&one, &prefix, "leader", true).await;
         let mut campaign = leader.campaign("scheduler").expect("a campaign");
         let held = campaign.elected().await.expect("elected");

@@ -4,10 +4,11 @@
 mod common;
 
 use common::{
-    Hints, Proxy, Server, applied, beat, block_on, change, connect, create, eventually, fresh,
-    http, pause, put, send, server, shared, until_readable,
+    Hints, Server, applied, beat, block_on, change, connect, create, eventually, fresh, http,
+    pause, put, send, server, shared, through, until_readable,
 };
 use incumbent_core::store::{Expect, Lane};
+use incumbent_proving::{Mood, Proxy, Wire};
 
 #[test]
 fn a_change_wakes_other_stores_and_a_beat_nobody() {
@@ -49,7 +50,7 @@ fn listeners_share_a_watch_and_the_last_one_ends_it() {
     block_on(async {
         let server = Server::start(&[]);
         let store = connect(&server.fresh_url()).await;
-        let streams = || http::metric(server.port, "etcd_debugging_mvcc_watcher_total");
+        let streams = || http::metric(server.port(), "etcd_debugging_mvcc_watcher_total");
         let (one, two) = (Hints::of(&store, "c").ready().await, Hints::of(&store, "c"));
         eventually("one watch", || streams() == 1).await;
         let other = Hints::of(&store, "d").ready().await;
@@ -69,10 +70,10 @@ fn listeners_share_a_watch_and_the_last_one_ends_it() {
 #[test]
 fn after_a_lost_connection_everyone_is_woken_once_and_hints_come_again() {
     block_on(async {
-        let proxy = Proxy::to(server::shared_port()).await;
+        let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
         let prefix = fresh();
         let writer = connect(&format!("etcd://127.0.0.1:{}{prefix}", server::shared_port())).await;
-        let waiter = connect(&proxy.url(&prefix)).await;
+        let waiter = connect(&through(&proxy, &prefix)).await;
         let hints = Hints::of(&waiter, "c").ready().await;
         for round in 1..=3 {
             let before = hints.count();
@@ -97,7 +98,7 @@ fn hints_come_again_after_a_restart_and_a_compaction() {
             version = applied(&store, change("k", &version, &round.to_string())).await;
         }
         let json = format!("{{\"revision\":{}}}", version.as_str());
-        http::post(server.port, "/v3/kv/compaction", &json);
+        http::post(server.port(), "/v3/kv/compaction", &json);
         version = applied(&store, change("k", &version, "after compaction")).await;
         eventually("hints", || hints.count() > 3).await;
         pause(200).await;
@@ -117,16 +118,16 @@ fn a_watch_whose_path_swallows_everything_is_taken_up_elsewhere() {
     block_on(async {
         // The first endpoint hangs, the second doesn't.
         let port = server::shared_port();
-        let (one, two) = (Proxy::to(port).await, Proxy::to(port).await);
+        let (one, two) = (Proxy::over(Wire::ETCD, port).await, Proxy::over(Wire::ETCD, port).await);
         let prefix = fresh();
-        let url = format!("etcd://127.0.0.1:{},127.0.0.1:{}{prefix}", one.port, two.port);
+        let url = format!("etcd://127.0.0.1:{},127.0.0.1:{}{prefix}", one.port(), two.port());
         let waiter = connect(&url).await;
         let hints = Hints::of(&waiter, "c").ready().await;
         let before = hints.count();
-        one.freeze(true);
-        two.freeze(true);
+        one.set(Mood::Silent);
+        two.set(Mood::Silent);
         pause(100).await;
-        two.freeze(false);
+        two.set(Mood::Fine);
         let writer = connect(&format!("etcd://127.0.0.1:{port}{prefix}")).await;
         // Found out by a ping after at most 15 s, unless it was the path that goes on.
         applied(&writer, put("k", Expect::Absent, "0", true)).await;

@@ -6,19 +6,20 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Proxy, applied, assert_says, beat, block_on, change, connect, create, find, find_in, fresh,
-    http, put, read, send, server, shared, write,
+    applied, assert_says, beat, block_on, change, connect, create, find, find_in, fresh, http, put,
+    read, send, server, shared, through, write,
 };
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Read, Store, Version, Write,
 };
 use incumbent_etcd::EtcdStore;
+use incumbent_proving::{Mood, Proxy, Wire};
 
 #[test]
 fn a_beat_is_exactly_one_request() {
     block_on(async {
-        let proxy = Proxy::to(server::shared_port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let mut version = applied(&store, create("member/1", "{}")).await;
         let before = proxy.quiet().await;
         let rounds = 20;
@@ -40,8 +41,8 @@ fn a_beat_is_exactly_one_request() {
 #[test]
 fn each_lane_and_the_watches_have_a_connection_of_their_own() {
     block_on(async {
-        let proxy = Proxy::to(server::shared_port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let hints = common::Hints::of(&store, "c").ready().await;
         for _ in 0..3 {
             for lane in [Lane::Beat, Lane::Change, Lane::Watch] {
@@ -56,20 +57,20 @@ fn each_lane_and_the_watches_have_a_connection_of_their_own() {
 #[test]
 fn a_write_is_sent_once_whatever_becomes_of_it() {
     block_on(async {
-        let proxy = Proxy::to(server::shared_port()).await;
+        let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
         let prefix = fresh();
-        let store = connect(&proxy.url(&prefix)).await;
+        let store = connect(&through(&proxy, &prefix)).await;
         let version = applied(&store, create("k", "1")).await;
-        proxy.mute(true);
+        proxy.set(Mood::LoseAnswers);
         let before = proxy.traffic().requests;
         let error = write(&store, change("k", &version, "2")).await.expect_err("no answer");
         assert_says(&error, ErrorKind::Unknown, &["etcd at 127.0.0.1"]);
         assert_eq!(proxy.quiet().await.requests - before, 1);
-        proxy.mute(false);
+        proxy.set(Mood::Fine);
         // It had been applied, which nobody could know.
         assert_eq!(find(&store, "k").await.expect("a record").value, b"2");
         // What was read only is surely not written.
-        proxy.mute(true);
+        proxy.set(Mood::LoseAnswers);
         let error = send(&store, Lane::Watch, vec![], vec![read("k")]).await.expect_err("cut");
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
     });
@@ -78,8 +79,8 @@ fn a_write_is_sent_once_whatever_becomes_of_it() {
 #[test]
 fn one_exchange_holds_as_much_as_is_declared() {
     block_on(async {
-        let proxy = Proxy::to(server::shared_port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let most = store.capabilities().max_operations;
         // All of them hinted, which takes most room inside.
         let writes =
@@ -196,7 +197,8 @@ fn records_are_plain_json_under_readable_keys() {
 #[test]
 fn nobody_at_the_other_end_is_unavailable() {
     block_on(async {
-        let (one, two) = (server::free_port(), server::free_port());
+        let (one, two) =
+            (incumbent_proving::server::free_port(), incumbent_proving::server::free_port());
         let url = format!("etcd://127.0.0.1:{one},127.0.0.1:{two}");
         let error = EtcdStore::connect(&url).await.expect_err("nobody");
         assert_says(&error, ErrorKind::Unavailable, &[&one.to_string(), &two.to_string()]);

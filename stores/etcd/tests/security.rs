@@ -10,8 +10,8 @@ use common::{
     Hints, Server, applied, assert_says, beat, block_on, change, connect, create, eventually, find,
     http, until_readable,
 };
-use incumbent_core::store::{ErrorKind, Lane};
-use incumbent_etcd::EtcdStore;
+use incumbent_core::store::{Access, ErrorKind, Lane};
+use incumbent_etcd::{EtcdOptions, EtcdStore};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
 };
@@ -20,10 +20,10 @@ const SECRET: &str = "s3cr:t@/?#%";
 /// The same as a URL carries it.
 const ENCODED: &str = "s3cr%3At%40%2F%3F%23%25";
 
-/// A server that asks for passwords: `app` may use `/app/`, `guest` nothing.
+/// A server that asks for passwords: `app` may use `/app/`, `looker` read it, `guest` nothing.
 fn guarded() -> Server {
     let server = Server::start(&[]);
-    let post = |path: &str, json: &str| http::post(server.port, path, json);
+    let post = |path: &str, json: &str| http::post(server.port(), path, json);
     post("/v3/auth/user/add", r#"{"name":"root","password":"root"}"#);
     post("/v3/auth/user/add", &format!(r#"{{"name":"app","password":"{SECRET}"}}"#));
     post("/v3/auth/user/add", r#"{"name":"guest","password":"guest"}"#);
@@ -32,6 +32,11 @@ fn guarded() -> Server {
     // From `/app/` to `/app0`, which is what etcdctl's --prefix=true says.
     let range = r#"{"permType":"READWRITE","key":"L2FwcC8=","range_end":"L2FwcDA="}"#;
     post("/v3/auth/role/grant", &format!(r#"{{"name":"app","perm":{range}}}"#));
+    post("/v3/auth/user/add", r#"{"name":"looker","password":"looker"}"#);
+    post("/v3/auth/role/add", r#"{"name":"look"}"#);
+    let range = range.replace("READWRITE", "READ");
+    post("/v3/auth/role/grant", &format!(r#"{{"name":"look","perm":{range}}}"#));
+    post("/v3/auth/user/grant", r#"{"user":"looker","role":"look"}"#);
     post("/v3/auth/user/grant", r#"{"user":"root","role":"root"}"#);
     post("/v3/auth/user/grant", r#"{"user":"app","role":"app"}"#);
     post("/v3/auth/enable", "{}");
@@ -44,7 +49,7 @@ fn a_password_lets_in_and_rights_on_the_prefix_are_enough() {
         let server = guarded();
         let file = server.path().join("password");
         fs::write(&file, format!("{SECRET}\n")).expect("a file");
-        let place = format!("127.0.0.1:{}/app", server.port);
+        let place = format!("127.0.0.1:{}/app", server.port());
         let urls = [
             format!("etcd://app:{ENCODED}@{place}"),
             format!("etcd://app@{place}?passwordfile={}", file.display()),
@@ -66,7 +71,7 @@ fn a_password_lets_in_and_rights_on_the_prefix_are_enough() {
 fn whoever_may_not_is_rejected_with_the_next_step() {
     block_on(async {
         let server = guarded();
-        let place = format!("127.0.0.1:{}", server.port);
+        let place = format!("127.0.0.1:{}", server.port());
         for (url, words) in [
             (format!("etcd://app:wr0ng@{place}/app"), ["authentication failed", "password"]),
             (format!("etcd://nobody:wr0ng@{place}/app"), ["authentication failed", "password"]),
@@ -86,7 +91,7 @@ fn whoever_may_not_is_rejected_with_the_next_step() {
 fn a_token_that_the_server_forgot_is_made_anew() {
     block_on(async {
         let server = guarded();
-        let url = format!("etcd://app:{ENCODED}@127.0.0.1:{}/app", server.port);
+        let url = format!("etcd://app:{ENCODED}@127.0.0.1:{}/app", server.port());
         let store = connect(&url).await;
         let hints = Hints::of(&store, "c").ready().await;
         let mut version = applied(&store, create("k", "1")).await;
@@ -107,12 +112,12 @@ fn a_token_that_the_server_forgot_is_made_anew() {
         // A change of rights makes tokens too old: a write is then surely not applied, and the
         // next attempt works.
         let root = http::post(
-            server.port,
+            server.port(),
             "/v3/auth/authenticate",
             r#"{"name":"root","password":"root"}"#,
         );
         let token = root.split("\"token\":\"").nth(1).and_then(|rest| rest.split('"').next());
-        http::post_as(server.port, "/v3/auth/role/add", r#"{"name":"late"}"#, token);
+        http::post_as(server.port(), "/v3/auth/role/add", r#"{"name":"late"}"#, token);
         let mut errors = 0;
         loop {
             let writes = vec![beat("k", &version, "5")];
@@ -132,7 +137,7 @@ fn a_token_that_the_server_forgot_is_made_anew() {
 fn a_user_where_no_passwords_are_asked_for_does_no_harm() {
     block_on(async {
         let server = Server::start(&[]);
-        let store = connect(&format!("etcd://app:x@127.0.0.1:{}/app", server.port)).await;
+        let store = connect(&format!("etcd://app:x@127.0.0.1:{}/app", server.port())).await;
         applied(&store, create("k", "1")).await;
     });
 }
@@ -191,7 +196,7 @@ fn tls_encrypts_and_tells_whom_it_does_not_trust() {
         let made = Certificates::make(place.path().to_owned());
         let [certificate, key, ca] = ["server.pem", "server.key", &made.ca].map(|n| made.text(n));
         let server = Server::start_as("https", &["--cert-file", &certificate, "--key-file", &key]);
-        let base = format!("etcds://127.0.0.1:{}/tls", server.port);
+        let base = format!("etcds://127.0.0.1:{}/tls", server.port());
         let store = connect(&format!("{base}?cafile={ca}")).await;
         let hints = Hints::of(&store, "c").ready().await;
         let version = applied(&store, create("k", "1")).await;
@@ -203,7 +208,7 @@ fn tls_encrypts_and_tells_whom_it_does_not_trust() {
         let error = EtcdStore::connect(&base).await.expect_err("not trusted");
         assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
         // Signed for another name.
-        let url = format!("etcds://localhost:{}/tls?cafile={ca}", server.port);
+        let url = format!("etcds://localhost:{}/tls?cafile={ca}", server.port());
         let error = EtcdStore::connect(&url).await.expect_err("another name");
         assert_says(&error, ErrorKind::Rejected, &["cafile=", "localhost"]);
         // Files that hold something else, or aren't there.
@@ -213,7 +218,7 @@ fn tls_encrypts_and_tells_whom_it_does_not_trust() {
             assert_says(&error, ErrorKind::Rejected, &["cafile", file, "PEM"]);
         }
         // Without encryption nobody answers as etcd does.
-        let url = format!("etcd://127.0.0.1:{}/tls?timeout=2000", server.port);
+        let url = format!("etcd://127.0.0.1:{}/tls?timeout=2000", server.port());
         assert!(EtcdStore::connect(&url).await.is_err());
     });
 }
@@ -235,12 +240,33 @@ fn a_client_certificate_is_shown_where_the_server_asks_for_one() {
             arguments.iter().map(|[name, value]| format!("{name}={value}")).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let server = Server::start_as("https", &arguments);
-        let base = format!("etcds://127.0.0.1:{}/tls?cafile={ca}", server.port);
+        let base = format!("etcds://127.0.0.1:{}/tls?cafile={ca}", server.port());
         let [own, secret] = ["app.pem", "app.key"].map(|name| made.text(name));
         let store = connect(&format!("{base}&certfile={own}&keyfile={secret}")).await;
         applied(&store, create("k", "1")).await;
         let error = EtcdStore::connect(&format!("{base}&timeout=3000")).await;
         let error = error.expect_err("no certificate");
         assert_ne!(error.kind, ErrorKind::Unknown, "{error}");
+    });
+}
+
+#[test]
+fn o36_a_user_that_may_only_read_can_look() {
+    block_on(async {
+        let server = guarded();
+        let place = format!("127.0.0.1:{}/app", server.port());
+        let store = connect(&format!("etcd://app:{ENCODED}@{place}")).await;
+        let version = applied(&store, create("k", "1")).await;
+        let options = EtcdOptions::parse(&format!("etcd://looker:looker@{place}"));
+        let options = options.expect("options").access(Access::Look);
+        assert!(options.rights().contains("--prefix=true read '/app/'"), "{}", options.rights());
+        let looker = EtcdStore::connect_with(options).await.expect("it opens");
+        assert!(find(&looker, "k").await.is_some());
+        let hints = Hints::of(&looker, "c").ready().await;
+        let before = hints.count();
+        applied(&store, change("k", &version, "2")).await;
+        eventually("a hint for who looks", || hints.count() > before).await;
+        let error = common::write(&looker, create("l", "1")).await.expect_err("no right");
+        assert_says(&error, ErrorKind::Rejected, &["permission denied"]);
     });
 }

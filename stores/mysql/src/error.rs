@@ -1,36 +1,10 @@
 //! What MySQL's errors mean to a caller, and what to do about them.
 
 use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_store_common::{Failure, Sent};
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
 use crate::options::MysqlOptions;
-
-/// What the server had been asked when an error happened, which decides what may have been
-/// applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// No write, or writes whose transaction was surely not committed.
-    Nothing,
-    /// A write that commits.
-    Write,
-}
-
-/// An error, and what it means for the connection.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) error: StoreError,
-    /// Whether the connection is as good as before.
-    pub(crate) keep: bool,
-    /// Whether a row or a table was locked for too long.
-    pub(crate) locked: bool,
-}
-
-impl Failure {
-    /// One after which the connection is not to be used again.
-    pub(crate) fn fatal(error: StoreError) -> Self {
-        Self { error, keep: false, locked: false }
-    }
-}
 
 /// The error for a caller: the server, what happened, the next step.
 pub(crate) fn translate(options: &MysqlOptions, error: &Error, sent: Sent) -> Failure {
@@ -55,14 +29,14 @@ pub(crate) fn translate(options: &MysqlOptions, error: &Error, sent: Sent) -> Fa
     };
     let step = next_step(options, said).map_or(String::new(), |step| format!(". {step}"));
     let message = format!("{server}: {} (error {}){step}", said.message, said.code);
-    Failure {
-        error: StoreError { kind, message },
-        keep: keeps_connection(said.code),
-        locked: is_lock(said.code),
-    }
+    Failure { error: StoreError { kind, message }, keep: keeps_connection(said.code) }
 }
 
-/// A row or a table was locked for too long.
+/// Whether a row or a table was locked for too long.
+pub(crate) fn is_locked(error: &Error) -> bool {
+    matches!(error, Error::Server(said) if is_lock(said.code))
+}
+
 fn is_lock(code: u16) -> bool {
     matches!(code, 1205 | 3572)
 }
@@ -164,7 +138,7 @@ fn next_step(options: &MysqlOptions, said: &ServerError) -> Option<String> {
         }
         1130 => format!("Let the user {user} log in from this host"),
         1040 | 1203 | 1226 => {
-            "Each process needs up to three connections: raise max_connections".to_owned()
+            "Each process needs up to four connections: raise max_connections".to_owned()
         }
         1129 => "Run FLUSH HOSTS at the server, or mariadb-admin flush-hosts".to_owned(),
         1021 | 1114 => "Free some space on the server's disk".to_owned(),

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use incumbent_core::store::{
     ErrorKind, Exchange, Found, Lane, Outcome, Put, Read, Reply, StoreError, Write,
 };
+use incumbent_store_common::{Failure, Sent};
 
 use crate::answer;
-use crate::connection::{Row, Stopped, text};
-use crate::error::{Failure, Sent, translate};
+use crate::connection::{Connection, Row, Stopped, text};
+use crate::error::{is_locked, translate};
 use crate::names::hexadecimal;
 use crate::options::MysqlOptions;
 use crate::packet::{Packet, Unpacked, is_read_only};
-use crate::session::{Session, read_only};
+use crate::session::read_only;
 use crate::statement::{SERVER, Writer};
 
 /// How often writes are tried again without the rows that turned out to be locked.
@@ -72,17 +73,22 @@ struct Progress {
     applied: bool,
 }
 
-impl Session {
+/// A connection, for one exchange.
+pub(crate) struct Talk<'a> {
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) options: &'a MysqlOptions,
+    /// The largest packet that the server takes.
+    pub(crate) packet: usize,
+}
+
+impl Talk<'_> {
     /// Does all of an exchange, or says what may have become of it.
-    pub(crate) async fn exchange(
-        &mut self,
-        options: &MysqlOptions,
-        job: &Job,
-    ) -> Result<Reply, Failure> {
+    pub(crate) async fn exchange(&mut self, job: &Job) -> Result<Reply, Failure> {
+        let options = self.options;
         let writer = Writer::new(&options.names, &job.cluster);
         let count = job.exchange.writes.len();
         let mut progress = Progress { outcomes: vec![Outcome::Refused; count], applied: false };
-        let parts = parts(&job.exchange.writes, self.settings.packet.min(LONGEST_PACKET));
+        let parts = parts(&job.exchange.writes, self.packet.min(LONGEST_PACKET));
         let last = parts.len().saturating_sub(1);
         let mut found = Vec::new();
         for (number, writes) in parts.into_iter().enumerate() {
@@ -91,7 +97,6 @@ impl Session {
             let done = self.part(&mut part, &mut progress).await;
             found = done.map_err(|failure| after(&progress, failure))?;
         }
-        self.touch();
         Ok(Reply { writes: progress.outcomes, reads: found })
     }
 
@@ -135,7 +140,6 @@ impl Session {
                 part.options.server()
             )),
             keep: true,
-            locked: true,
         })
     }
 
@@ -196,7 +200,7 @@ impl Part<'_> {
         }
         // A transaction that is still open is not to be met by the next exchange.
         failure.keep = failure.keep && !packet.is_transaction();
-        let locked = packet.write_at(stopped.done).filter(|_| failure.locked);
+        let locked = packet.write_at(stopped.done).filter(|_| is_locked(&stopped.error));
         (failure, locked)
     }
 

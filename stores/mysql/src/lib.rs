@@ -24,7 +24,7 @@
 //! - The right to make two tables and two views whose names start with `incumbent_` (another
 //!   prefix with `prefix=`). Where an application may not do that,
 //!   [`MysqlOptions::schema_sql`] and [`MysqlOptions::grants_sql`] say what to run.
-//! - Up to three connections a process.
+//! - Up to four connections a process: two for beats, one for changes, one for reads.
 //! - Statements separated by semicolons in one packet, which all servers take but some proxies
 //!   don't.
 //!
@@ -33,11 +33,13 @@
 //! - Every write is a compare-and-swap on the record's stamp. One exchange is one packet and one
 //!   round trip. One write commits by itself; several share a transaction that begins and ends in
 //!   their packet, and lock their rows in the order of their keys.
-//! - The beat, the changes and the reads each have a connection of their own. A write waits for a
+//! - The beat, the changes and the reads have connections of their own, which are made in the
+//!   background; the beat has another in reserve. A write waits for a
 //!   locked row no longer than about a second: a change is then refused, a beat unavailable, and
 //!   neither was applied.
 //! - Nothing is ever sent twice. A connection that broke, or an answer that didn't come, leaves
-//!   writes unknown; a connection whose exchange was dropped half-way is closed.
+//!   writes unknown; a connection whose exchange was given up half-way isn't used until that is
+//!   answered.
 //! - All that comes from outside stands in SQL as hexadecimal digits, so no name can mean
 //!   anything else.
 //! - An acknowledged write survives a crash of the server. It survives the loss of power if
@@ -60,11 +62,10 @@ mod connection;
 mod error;
 mod exchange;
 mod fence;
-mod lane;
 mod names;
+mod obstacles;
 mod options;
 mod packet;
-mod password;
 mod schema;
 mod session;
 mod settings;

@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
 
 use crate::names::Names;
-use crate::password::Password;
 use crate::{fence, schema, url};
+use incumbent_store_common::Password;
 
 /// Which database, and how it is used. Never shows its password.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub struct MysqlOptions {
     pub(crate) tls: TlsOptions,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
+    pub(crate) access: Access,
 }
 
 /// How the connection is encrypted, in MySQL's words.
@@ -79,7 +80,7 @@ impl MysqlOptions {
         Ok(self)
     }
 
-    /// How long a connection may take until it can be used, 3 s by default.
+    /// How long a connection may take until it can be used, 10 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, span: Duration) -> Self {
         self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
@@ -94,13 +95,22 @@ impl MysqlOptions {
         self
     }
 
+    /// What the store is opened for: [`Access::Full`] by default. To look, a user needs `SELECT` on
+    /// the tables and no more, and nothing is made.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
     /// The SQL that makes the tables and views, for those who let no application do that.
     #[must_use]
     pub fn schema_sql(&self) -> String {
         schema::sql(self)
     }
 
-    /// The SQL that gives this user the least rights that it needs once the tables are there.
+    /// The SQL that gives this user the least rights that it needs once the tables are there, for
+    /// what the store is opened for.
     #[must_use]
     pub fn grants_sql(&self) -> String {
         schema::grants(self)

@@ -1,9 +1,9 @@
 //! Several statements, sent together: one round trip.
 
 use incumbent_core::store::{Read, Write};
+use incumbent_store_common::Sent;
 
 use crate::connection::{Row, Set, text};
-use crate::error::Sent;
 use crate::settings::is_on;
 use crate::statement::{SERVER, Writer};
 

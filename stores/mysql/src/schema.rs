@@ -1,15 +1,18 @@
 //! Makes the tables, and tells whether they are ours to use.
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::Sent;
 use mysql_async::Error;
 
-use crate::connection::{Connection, text};
-use crate::error::{Sent, translate};
+use crate::connection::{Connection, Row, text};
+use crate::error::translate;
 use crate::names::quoted;
 use crate::options::MysqlOptions;
 
 /// The format of the tables that this version reads and writes.
 const FORMAT: i64 = 1;
+
+const NO_SUCH_TABLE: u16 = 1146;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
@@ -28,8 +31,12 @@ pub(crate) fn sql(options: &MysqlOptions) -> String {
 pub(crate) fn grants(options: &MysqlOptions) -> String {
     let (names, database) = (&options.names, quoted(&options.database));
     let user = quoted(&options.user);
+    let rights = match options.access {
+        Access::Look => "SELECT",
+        _ => "SELECT, INSERT, UPDATE, DELETE",
+    };
     format!(
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON {database}.{} TO {user}@`%`;\n\
+        "GRANT {rights} ON {database}.{} TO {user}@`%`;\n\
          GRANT SELECT ON {database}.{} TO {user}@`%`;\n",
         names.records, names.meta
     )
@@ -46,9 +53,17 @@ pub(crate) fn question(options: &MysqlOptions) -> String {
     )
 }
 
-/// What is there before anything is made: names after the prefix, and the engines of tables.
+/// The statement that finds the format of the tables. It fails where they are missing.
+pub(crate) fn format_question(options: &MysqlOptions) -> String {
+    format!("SELECT value FROM {} WHERE name = 'format'", options.names.meta)
+}
+
+/// What is there before anything is made.
 pub(crate) struct Present {
+    /// Names after the prefix, and the engines of tables.
     pub(crate) objects: Vec<(String, Option<String>)>,
+    /// What [`format_question`] found, if there was something to ask.
+    pub(crate) format: Option<Vec<Row>>,
 }
 
 impl Present {
@@ -57,17 +72,29 @@ impl Present {
     }
 }
 
-/// Makes what is missing and checks what is there.
+/// Makes what is missing and checks what is there. False if there are no tables, and they are only
+/// to be looked at.
 pub(crate) async fn prepare(
     connection: &mut Connection,
     options: &MysqlOptions,
     present: &Present,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let tables = present.has("records") && present.has("meta");
+    let looks = options.access == Access::Look;
+    if looks && !tables {
+        // A user sees only tables on which it has a right, so that only asking tells whether they
+        // are missing or denied.
+        return match connection.run(&format_question(options)).await {
+            Ok(rows) => check_format(options, &rows).map(|()| true),
+            Err(Error::Server(said)) if said.code == NO_SUCH_TABLE => Ok(false),
+            Err(error) => Err(translate(options, &error, Sent::Nothing).error),
+        };
+    }
     if !tables {
         make_tables(connection, options).await?;
     }
-    if !tables || !present.has("leases") || !present.has("members") {
+    let views = tables && present.has("leases") && present.has("members");
+    if !looks && !views {
         make_views(connection, options).await;
     }
     let other = present.objects.iter().find_map(|(name, engine)| {
@@ -82,7 +109,14 @@ pub(crate) async fn prepare(
             options.server()
         )));
     }
-    check_format(connection, options).await
+    let rows = match &present.format {
+        Some(rows) if tables => rows.clone(),
+        _ => {
+            let rows = connection.run(&format_question(options)).await;
+            rows.map_err(|error| translate(options, &error, Sent::Nothing).error)?
+        }
+    };
+    check_format(options, &rows).map(|()| true)
 }
 
 /// The statements of the schema, one by one: views apart from all else.
@@ -130,14 +164,8 @@ async fn make_views(connection: &mut Connection, options: &MysqlOptions) {
     }
 }
 
-async fn check_format(
-    connection: &mut Connection,
-    options: &MysqlOptions,
-) -> Result<(), StoreError> {
+fn check_format(options: &MysqlOptions, rows: &[Row]) -> Result<(), StoreError> {
     let meta = &options.names.meta;
-    let sql = format!("SELECT value FROM {meta} WHERE name = 'format'");
-    let rows = connection.run(&sql).await;
-    let rows = rows.map_err(|error| translate(options, &error, Sent::Nothing).error)?;
     let format = rows.first().and_then(|row| text(row, 0)).and_then(|value| value.parse().ok());
     match format {
         Some(FORMAT) => Ok(()),

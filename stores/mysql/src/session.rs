@@ -1,21 +1,21 @@
 //! A connection that is set up and known to lead to a server that can be used.
 
-use std::time::{Duration, Instant};
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Reply, StoreError};
+use incumbent_store_common::{Connect, Failure, Sent, Session};
 use mysql_async::{Conn, DriverError, Error, OptsBuilder};
-use tokio::runtime::{Handle, Id};
+use tokio::sync::Mutex;
 
-use crate::connection::{Connection, Set, text};
-use crate::error::{Sent, translate};
+use crate::connection::{Connection, Row, Set, text};
+use crate::error::translate;
+use crate::exchange::{Job, Talk};
 use crate::options::{MysqlOptions, SslMode};
 use crate::schema::{self, Present};
 use crate::settings::Settings;
 use crate::tls;
-
-/// A connection that was idle for so long is tried before a write is trusted to it: the server or
-/// something in between may have closed it.
-const IDLE: Duration = Duration::from_secs(30);
 
 /// The least that values need, and room for the statement around them.
 const LEAST_PACKET: usize = 256 * 1024;
@@ -23,63 +23,120 @@ const LEAST_PACKET: usize = 256 * 1024;
 /// What the driver lets through in either direction.
 const LARGEST_PACKET: usize = 64 * 1024 * 1024;
 
-/// One connection, ready for exchanges.
-pub(crate) struct Session {
-    pub(crate) connection: Connection,
-    pub(crate) settings: Settings,
-    runtime: Id,
-    used: Instant,
+/// Makes connections to the server that the options name.
+pub(crate) struct MysqlConnect {
+    pub(crate) options: MysqlOptions,
+    /// Whether the server had no TLS when it was last asked.
+    plain: AtomicBool,
 }
 
-impl Session {
+impl MysqlConnect {
+    pub(crate) fn new(options: MysqlOptions) -> Self {
+        Self { options, plain: AtomicBool::new(false) }
+    }
+}
+
+/// One connection, ready for exchanges.
+pub(crate) struct MysqlSession {
+    pub(crate) settings: Settings,
+    options: MysqlOptions,
+    /// Whether there are tables. Only who looks goes on without.
+    tables: AtomicBool,
+    /// One exchange after the other: the protocol knows no more.
+    connection: Mutex<Connection>,
+}
+
+impl Connect for MysqlConnect {
+    type Session = MysqlSession;
+
     /// Connects, makes the tables if they are missing, and checks that the server will do.
-    pub(crate) async fn open(options: &MysqlOptions) -> Result<Self, StoreError> {
-        let runtime = Handle::try_current().map_err(|_| {
-            StoreError::rejected("the MySQL store needs a tokio runtime to connect on")
-        })?;
-        let opening = tokio::time::timeout(options.connect_timeout, Self::connect(options));
-        let (connection, settings) = opening.await.unwrap_or_else(|_| {
+    async fn connect(&self) -> Result<MysqlSession, StoreError> {
+        let Self { options, plain } = self;
+        let opening = tokio::time::timeout(options.connect_timeout, open(options, plain));
+        let (connection, settings, tables) = opening.await.unwrap_or_else(|_| {
             Err(StoreError::unavailable(format!(
                 "{}: no connection within {:?}",
                 options.server(),
                 options.connect_timeout
             )))
         })?;
-        Ok(Self { connection, settings, runtime: runtime.id(), used: now() })
+        Ok(MysqlSession {
+            settings,
+            options: options.clone(),
+            tables: AtomicBool::new(tables),
+            connection: Mutex::new(connection),
+        })
     }
 
-    async fn connect(options: &MysqlOptions) -> Result<(Connection, Settings), StoreError> {
-        let mut connection = Connection::new(dial(options).await?);
-        let (settings, present) = set_up(&mut connection, options).await?;
-        if settings.read_only {
-            return Err(read_only(options));
+    fn server(&self) -> String {
+        self.options.server()
+    }
+}
+
+impl Session for MysqlSession {
+    type Job = Job;
+
+    const AT_ONCE: usize = 1;
+
+    async fn perform(&self, job: &Job) -> Result<Reply, Failure> {
+        let mut connection = self.connection.lock().await;
+        if !self.has_tables(&mut connection).await.map_err(Failure::fatal)? {
+            return Ok(Reply::of_nothing(&job.exchange));
         }
-        if settings.packet < LEAST_PACKET {
-            return Err(StoreError::rejected(format!(
-                "{}: max_allowed_packet is {}, and incumbent needs {LEAST_PACKET} at least: raise \
-                 it at the server",
-                options.server(),
-                settings.packet
-            )));
-        }
-        schema::prepare(&mut connection, options, &present).await?;
-        Ok((connection, settings))
+        let packet = self.settings.packet;
+        Talk { connection: &mut connection, options: &self.options, packet }.exchange(job).await
     }
 
-    /// Whether an exchange can be trusted to this connection.
-    pub(crate) async fn is_usable(&mut self) -> bool {
-        // Its socket is watched by the runtime that it was opened on. That one may be gone, or
-        // busy with the application's work.
-        if !Handle::try_current().is_ok_and(|here| here.id() == self.runtime) {
-            return false;
-        }
-        self.used.elapsed() < IDLE || self.connection.ping().await.is_ok()
+    async fn answers(&self) -> bool {
+        self.connection.lock().await.ping().await.is_ok()
     }
 
-    /// Notes that the server has answered just now.
-    pub(crate) fn touch(&mut self) {
-        self.used = now();
+    /// The driver doesn't watch a connection on which nothing is asked.
+    fn has_ended(&self) -> bool {
+        false
     }
+
+    async fn ended(&self) {
+        pending().await
+    }
+}
+
+impl MysqlSession {
+    /// Runs one statement that isn't an exchange.
+    pub(crate) async fn run(&self, statement: &str) -> Result<Vec<Row>, Error> {
+        self.connection.lock().await.run(statement).await
+    }
+
+    /// Whether there are tables by now, if there were none when the session was opened to look.
+    async fn has_tables(&self, connection: &mut Connection) -> Result<bool, StoreError> {
+        if !self.tables.load(Ordering::Acquire) {
+            let (_, present) = set_up(connection, &self.options).await?;
+            let found = schema::prepare(connection, &self.options, &present).await?;
+            self.tables.store(found, Ordering::Release);
+        }
+        Ok(self.tables.load(Ordering::Acquire))
+    }
+}
+
+async fn open(
+    options: &MysqlOptions,
+    plain: &AtomicBool,
+) -> Result<(Connection, Settings, bool), StoreError> {
+    let mut connection = Connection::new(dial(options, plain).await?);
+    let (settings, present) = set_up(&mut connection, options).await?;
+    if settings.read_only {
+        return Err(read_only(options));
+    }
+    if settings.packet < LEAST_PACKET {
+        return Err(StoreError::rejected(format!(
+            "{}: max_allowed_packet is {}, and incumbent needs {LEAST_PACKET} at least: raise \
+             it at the server",
+            options.server(),
+            settings.packet
+        )));
+    }
+    let tables = schema::prepare(&mut connection, options, &present).await?;
+    Ok((connection, settings, tables))
 }
 
 /// What a server that takes no writes gets told, whichever way it was noticed (F20).
@@ -91,13 +148,7 @@ pub(crate) fn read_only(options: &MysqlOptions) -> StoreError {
     ))
 }
 
-/// How long a connection was idle decides nothing but whether to try it first.
-#[allow(clippy::disallowed_methods)]
-fn now() -> Instant {
-    Instant::now()
-}
-
-async fn dial(options: &MysqlOptions) -> Result<Conn, StoreError> {
+async fn dial(options: &MysqlOptions, plain: &AtomicBool) -> Result<Conn, StoreError> {
     let encrypted = match &options.socket {
         // What stays on this machine isn't encrypted.
         Some(_) => None,
@@ -119,13 +170,22 @@ async fn dial(options: &MysqlOptions) -> Result<Conn, StoreError> {
         // Half-open connections are found out in minutes instead of hours.
         .tcp_keepalive(Some(Duration::from_secs(10)))
         .tcp_nodelay(true);
-    let dialled = match Conn::new(builder.clone().ssl_opts(encrypted)).await {
-        Err(Error::Driver(DriverError::NoClientSslFlagFromServer))
-            if options.tls.mode == SslMode::Preferred =>
-        {
-            Conn::new(builder).await
-        }
-        other => other,
+    let preferred = options.tls.mode == SslMode::Preferred;
+    let secure = Conn::new(builder.clone().ssl_opts(encrypted));
+    // A server without TLS says so a round trip or two too late. Known for that, it is dialled
+    // both ways at once, and still gets what it can.
+    let (secure, open) = if preferred && plain.load(Ordering::Relaxed) {
+        let (secure, open) = tokio::join!(secure, Conn::new(builder.clone()));
+        (secure, Some(open))
+    } else {
+        (secure.await, None)
+    };
+    let without = matches!(secure, Err(Error::Driver(DriverError::NoClientSslFlagFromServer)));
+    plain.store(without, Ordering::Relaxed);
+    let dialled = match open {
+        _ if !(preferred && without) => secure,
+        Some(open) => open,
+        None => Conn::new(builder).await,
     };
     dialled.map_err(|error| translate(options, &error, Sent::Nothing).error)
 }
@@ -138,15 +198,33 @@ async fn set_up(
     let mut statements: Vec<String> = Settings::statements(options.timeout);
     statements.push(Settings::question());
     statements.push(schema::question(options));
-    let sets = connection.packet(&statements.join(";"), statements.len()).await;
-    let mut sets = sets.map_err(|stopped| fail(&stopped.error))?;
-    let present = Present { objects: objects(options, sets.pop()) };
+    let brief = statements.clone();
+    statements.push(schema::format_question(options));
+    let (mut sets, format) = match together(connection, &statements).await {
+        Ok(mut sets) => {
+            let format = sets.pop().map(|set| set.rows);
+            (sets, format)
+        }
+        // The tables may be missing; if it is something else, this says so again.
+        Err(Error::Server(_)) => {
+            let sets = together(connection, &brief).await;
+            (sets.map_err(|error| fail(&error))?, None)
+        }
+        Err(error) => return Err(fail(&error)),
+    };
+    let present = Present { objects: objects(options, sets.pop()), format };
     let settings = Settings::read(&sets.pop().map(|set| set.rows).unwrap_or_default());
     if settings.galera {
         let wait = connection.run(Settings::GALERA).await;
         wait.map_err(|error| fail(&error))?;
     }
     Ok((settings, present))
+}
+
+/// Runs statements in one round trip.
+async fn together(connection: &mut Connection, statements: &[String]) -> Result<Vec<Set>, Error> {
+    let sets = connection.packet(&statements.join(";"), statements.len()).await;
+    sets.map_err(|stopped| stopped.error)
 }
 
 fn objects(options: &MysqlOptions, set: Option<Set>) -> Vec<(String, Option<String>)> {

@@ -4,14 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+    Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
 };
+use incumbent_store_common::{self as common, Connect, LaneOptions};
+use tokio::runtime::Handle;
 
 use crate::exchange::Job;
-use crate::lane::LaneSlot;
 use crate::names::stored_cluster;
+use crate::obstacles;
 use crate::options::MysqlOptions;
-use crate::session::Session;
+use crate::session::MysqlConnect;
 
 /// The largest value, however much more a server takes.
 const LARGEST_VALUE: usize = 4 * 1024 * 1024;
@@ -24,11 +26,11 @@ pub struct MysqlStore {
 }
 
 struct Inner {
-    options: MysqlOptions,
+    connect: Arc<MysqlConnect>,
     capabilities: Capabilities,
-    beat: LaneSlot,
-    change: LaneSlot,
-    watch: LaneSlot,
+    beat: common::Lane<MysqlConnect>,
+    change: common::Lane<MysqlConnect>,
+    watch: common::Lane<MysqlConnect>,
 }
 
 impl MysqlStore {
@@ -50,7 +52,12 @@ impl MysqlStore {
     ///
     /// As [`MysqlStore::connect`].
     pub async fn open(options: MysqlOptions) -> Result<Self, StoreError> {
-        let first = Session::open(&options).await?;
+        Handle::try_current().map_err(|_| {
+            StoreError::rejected("the MySQL store needs a tokio runtime to connect on")
+        })?;
+        let timeout = options.timeout;
+        let connect = Arc::new(MysqlConnect::new(options));
+        let first = connect.connect().await?;
         let room = (first.settings.packet / 2).saturating_sub(64 * 1024);
         let capabilities = Capabilities {
             kind: "mysql",
@@ -61,15 +68,16 @@ impl MysqlStore {
             durable: first.settings.durable,
             shared: true,
         };
-        let (change, watch) = (LaneSlot::default(), LaneSlot::default());
-        let beat = LaneSlot::new(Some(first));
-        Ok(Self { inner: Arc::new(Inner { options, capabilities, beat, change, watch }) })
+        let beat = common::Lane::new(&connect, LaneOptions::beat(timeout), Some(first));
+        let other = || common::Lane::new(&connect, LaneOptions::other(timeout), None);
+        let (change, watch) = (other(), other());
+        Ok(Self { inner: Arc::new(Inner { connect, capabilities, beat, change, watch }) })
     }
 
     /// The options that it was opened with.
     #[must_use]
     pub fn options(&self) -> &MysqlOptions {
-        &self.inner.options
+        &self.inner.connect.options
     }
 
     /// The SQL that makes the tables and views, for those who let no application do that.
@@ -88,7 +96,7 @@ impl MysqlStore {
     /// A plain SELECT without the lock protects nothing.
     #[must_use]
     pub fn fence_sql(&self) -> String {
-        self.inner.options.fence_sql()
+        self.inner.connect.options.fence_sql()
     }
 }
 
@@ -110,8 +118,8 @@ impl Store for MysqlStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
-        let Inner { options, capabilities, beat, change, watch } = &*self.inner;
-        let slot = match lane {
+        let Inner { capabilities, beat, change, watch, .. } = &*self.inner;
+        let connections = match lane {
             Lane::Beat => beat,
             Lane::Change => change,
             Lane::Watch => watch,
@@ -119,8 +127,13 @@ impl Store for MysqlStore {
         Box::pin(async move {
             let job = Job { cluster: stored_cluster(cluster), exchange, lane };
             job.check(capabilities.max_value)?;
-            slot.exchange(options, &job).await
+            let sent = job.sent();
+            connections.exchange(job, sent).await
         })
+    }
+
+    fn obstacles(&self) -> Obstacles<'_> {
+        Box::pin(obstacles::find(&self.inner.connect))
     }
 
     /// MySQL can't push: readers are timed by what is due.
@@ -131,6 +144,8 @@ impl Store for MysqlStore {
 
 impl fmt::Debug for MysqlStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MysqlStore").field("options", &self.inner.options).finish_non_exhaustive()
+        f.debug_struct("MysqlStore")
+            .field("options", &self.inner.connect.options)
+            .finish_non_exhaustive()
     }
 }

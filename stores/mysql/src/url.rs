@@ -3,44 +3,35 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
-use url::{Host, Url};
+use incumbent_core::store::{Access, StoreError};
 
 use crate::names::Names;
 use crate::options::{MysqlOptions, SslMode, TlsOptions};
-use crate::password::Password;
+use incumbent_store_common::{Endpoint, Form, Password, StoreUrl};
 
 /// Looks up a variable of the environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-const FORM: &str = "write mysql://user@host/database, with %40 for an @ inside a name or password";
-
 pub(crate) fn parse(text: &str, environment: Environment<'_>) -> Result<MysqlOptions, StoreError> {
-    let known = ["mysql://", "mariadb://"].iter().any(|start| text.starts_with(start));
-    if !known {
-        // The rest isn't shown: it may hold a password.
-        let shown: String = text.chars().take_while(char::is_ascii_alphanumeric).take(32).collect();
-        return Err(StoreError::rejected(format!("{shown:?}… is no MySQL URL: {FORM}")));
-    }
-    let url = Url::parse(text).map_err(|error| {
-        StoreError::rejected(format!("the MySQL URL isn't understood: {error}; {FORM}"))
-    })?;
-    let database = decoded("the database", url.path().trim_start_matches('/'))?;
+    let url = StoreUrl::parse(text, Form::MYSQL)?;
+    let database = url.path()?;
     if database.is_empty() || database.contains('\0') {
-        return Err(StoreError::rejected(format!("the MySQL URL names no database: {FORM}")));
+        return Err(url.malformed("it names no database"));
     }
-    let user = decoded("the user", url.username())?;
+    let (host, port) = host(&url)?;
+    let user = url.user()?.unwrap_or_default();
     let login = || environment("USER").filter(|user| !user.is_empty());
     let mut options = MysqlOptions {
-        host: host(&url)?,
-        port: url.port().unwrap_or(3306),
+        host,
+        port,
         socket: None,
         user: if user.is_empty() { login().unwrap_or_else(|| "root".to_owned()) } else { user },
-        password: match url.password() {
-            Some(password) => Password::Given(decoded("the password", password)?),
+        password: match url.password()? {
+            Some(password) => Password::Given(password),
             None => environment("MYSQL_PWD").map_or(Password::None, Password::Given),
         },
         database,
+        access: Access::Full,
         names: Names::new("incumbent_")?,
         tls: TlsOptions {
             mode: SslMode::Preferred,
@@ -49,19 +40,16 @@ pub(crate) fn parse(text: &str, environment: Environment<'_>) -> Result<MysqlOpt
             key: None,
             hostname: None,
         },
-        connect_timeout: Duration::from_secs(3),
+        connect_timeout: Duration::from_secs(10),
         timeout: Duration::from_secs(10),
     };
-    let mut seen = Vec::new();
-    for pair in url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if seen.contains(&name) {
-            return Err(StoreError::rejected(format!(
-                "{name}= stands twice in the MySQL URL: keep one"
-            )));
+    for (name, value) in url.options()? {
+        if name == "passwordfile" && url.password()?.is_some() {
+            return Err(StoreError::rejected(
+                "the MySQL URL has a password and passwordfile=: keep one",
+            ));
         }
-        seen.push(name);
-        options = apply(options, name, decoded(name, value)?)?;
+        options = apply(options, name, value)?;
     }
     checked(options)
 }
@@ -79,13 +67,7 @@ fn apply(mut options: MysqlOptions, name: &str, value: String) -> Result<MysqlOp
         "ssl-hostname" => tls.hostname = Some(value),
         "connect_timeout" => return Ok(options.connect_timeout(milliseconds(name, &value)?)),
         "timeout" => return Ok(options.timeout(milliseconds(name, &value)?)),
-        _ => {
-            // The value isn't shown: who misspells `password` has a password there.
-            return Err(StoreError::rejected(format!(
-                "a MySQL URL has the options prefix, passwordfile, socket, ssl-mode, ssl-ca, \
-                 ssl-cert, ssl-key, ssl-hostname, connect_timeout and timeout, but no {name:?}"
-            )));
-        }
+        _ => {}
     }
     Ok(options)
 }
@@ -106,14 +88,16 @@ fn checked(options: MysqlOptions) -> Result<MysqlOptions, StoreError> {
     Ok(options)
 }
 
-fn host(url: &Url) -> Result<String, StoreError> {
-    Ok(match url.host() {
-        // As the driver takes it: without brackets.
-        Some(Host::Ipv6(address)) => address.to_string(),
-        Some(Host::Ipv4(address)) => address.to_string(),
-        Some(Host::Domain(name)) => decoded("the host", name)?,
-        None => "localhost".to_owned(),
-    })
+/// Without a host it is this machine.
+fn host(url: &StoreUrl<'_>) -> Result<(String, u16), StoreError> {
+    const PORT: u16 = 3306;
+    if url.raw_hosts().is_empty() {
+        return Ok(("localhost".to_owned(), PORT));
+    }
+    match url.endpoints(PORT)?.as_slice() {
+        [Endpoint { host, port }] => Ok((host.clone(), *port)),
+        _ => Err(url.malformed("it names several hosts, of which there may be one")),
+    }
 }
 
 fn mode(value: &str) -> Result<SslMode, StoreError> {
@@ -139,38 +123,6 @@ fn milliseconds(name: &str, value: &str) -> Result<Duration, StoreError> {
             "{name}={value} isn't understood: use milliseconds, such as {name}=3000"
         ))
     })
-}
-
-/// Turns `%2F` into `/` and so on.
-fn decoded(what: &str, text: &str) -> Result<String, StoreError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let byte = after
-            .split_first_chunk::<2>()
-            .and_then(|(digits, after)| Some((hexadecimal(*digits)?, after)));
-        let Some((byte, after)) = byte else { return Err(undecodable(what)) };
-        bytes.push(byte);
-        rest = after;
-    }
-    String::from_utf8(bytes).map_err(|_| undecodable(what))
-}
-
-fn hexadecimal(digits: [u8; 2]) -> Option<u8> {
-    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
-    u8::try_from(high? * 16 + low?).ok()
-}
-
-fn undecodable(what: &str) -> StoreError {
-    StoreError::rejected(format!(
-        "{what} in the MySQL URL: a % is followed by two hexadecimal digits; write %25 for the \
-         sign itself"
-    ))
 }
 
 #[cfg(test)]

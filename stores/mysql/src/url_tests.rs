@@ -4,7 +4,7 @@ use incumbent_core::store::ErrorKind;
 
 use super::parse;
 use crate::options::{MysqlOptions, SslMode};
-use crate::password::Password;
+use incumbent_store_common::Password;
 
 fn read(url: &str) -> MysqlOptions {
     parse(url, &|_| None).expect(url)
@@ -56,7 +56,7 @@ fn a_password_comes_from_the_url_a_file_or_the_environment() {
     assert!(!format!("{options:?}").contains("secret"));
     let options = parse("mysql://you:other@db/app", &environment).unwrap();
     assert!(options.password == Password::Given("other".to_owned()));
-    let options = parse("mysql://you:other@db/app?passwordfile=%2Frun%2Fpw", &environment).unwrap();
+    let options = parse("mysql://you@db/app?passwordfile=%2Frun%2Fpw", &environment).unwrap();
     assert!(options.password == Password::File("/run/pw".into()));
 }
 
@@ -76,6 +76,7 @@ fn what_is_not_understood_is_named_with_the_next_step() {
         ("mysql://db/app?timeout=0", "timeout=0", "milliseconds"),
         ("mysql://db/app?pasword=hunter2", "pasword", "passwordfile"),
         ("mysql://db/app?timeout=1&timeout=2", "timeout", "keep one"),
+        ("mysql://me:hunter2@db/app?passwordfile=a", "passwordfile=", "keep one"),
     ] {
         let error = parse(url, &|_| None).expect_err(url);
         assert_eq!(error.kind, ErrorKind::Rejected, "{url}");

@@ -5,39 +5,31 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::{Proxy, Traffic, quiet};
-use common::{Server, applied, block_on, change, connect, create, fresh, read, send};
+use common::{Server, applied, block_on, change, connect, create, fresh, read, send, through};
 use incumbent::Node;
 use incumbent_core::store::{ErrorKind, Key, Lane, Read, Write};
-
-fn between(before: Traffic, after: Traffic) -> Traffic {
-    Traffic {
-        trips: after.trips - before.trips,
-        bytes_up: after.bytes_up - before.bytes_up,
-        bytes_down: after.bytes_down - before.bytes_down,
-        connections: after.connections - before.connections,
-    }
-}
+use incumbent_proving::{Mood, Proxy};
 
 #[test]
-fn a_beat_is_one_round_trip_from_the_first_on() {
+fn a_beat_is_one_round_trip() {
     let server = Server::start(&["--innodb-flush-log-at-trx-commit=0"]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let reads = || vec![read("roster/m"), read("board")];
-        let before = quiet(&proxy).await;
         let reply = send(&store, Lane::Beat, vec![create("member/m", 0)], reads()).await;
         assert_eq!(reply.expect("a beat").writes, [applied(0)]);
+        // By now the connection in reserve is there as well.
+        let before = proxy.quiet().await;
         for attempt in 1..=100 {
             let beats = vec![change("member/m", attempt - 1, attempt)];
             let reply = send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
             assert_eq!(reply.writes, [applied(attempt)]);
         }
-        let cost = between(before, quiet(&proxy).await);
-        println!("101 beats with two reads: {cost:?}");
-        assert_eq!((cost.trips, cost.connections), (101, 0));
-        assert!(cost.bytes_up < 101 * 1000, "{cost:?}");
+        let cost = proxy.quiet().await.since(before);
+        println!("100 beats with two reads: {cost:?}");
+        assert_eq!((cost.requests, cost.connections), (100, 0));
+        assert!(cost.bytes_up < 100 * 1000, "{cost:?}");
     });
 }
 
@@ -46,7 +38,7 @@ fn every_shape_of_exchange_is_one_round_trip() {
     let server = Server::start(&["--innodb-flush-log-at-trx-commit=0"]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let batch = |round: u64| -> Vec<Write> {
             (0..500)
                 .map(|number| match round.checked_sub(1) {
@@ -61,18 +53,18 @@ fn every_shape_of_exchange_is_one_round_trip() {
         send(&store, Lane::Change, batch(0), vec![]).await.expect("creations");
         send(&store, Lane::Watch, vec![], vec![read("x")]).await.expect("a read");
         for round in 1..=3 {
-            let before = quiet(&proxy).await;
+            let before = proxy.quiet().await;
             let reply = send(&store, Lane::Change, batch(round), vec![read("view")]).await;
             let reply = reply.expect("an exchange");
             let expected = (0..500).map(|number| applied(round * 1000 + number));
             assert!(reply.writes.into_iter().eq(expected));
-            let cost = between(before, quiet(&proxy).await);
-            assert_eq!((cost.trips, cost.connections), (1, 0), "{cost:?}");
+            let cost = proxy.quiet().await.since(before);
+            assert_eq!((cost.requests, cost.connections), (1, 0), "{cost:?}");
             let reads = vec![Read::Prefix(Key::new("lease/")), read("board")];
             let before = proxy.traffic();
             send(&store, Lane::Watch, vec![], reads).await.expect("reads");
-            let cost = between(before, quiet(&proxy).await);
-            assert_eq!((cost.trips, cost.connections), (1, 0), "{cost:?}");
+            let cost = proxy.quiet().await.since(before);
+            assert_eq!((cost.requests, cost.connections), (1, 0), "{cost:?}");
         }
     });
 }
@@ -82,17 +74,17 @@ fn what_fails_is_not_sent_again() {
     let server = Server::start(&["--innodb-flush-log-at-trx-commit=0"]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let url = format!("{}&timeout=500&connect_timeout=500", proxy.url(&fresh()));
+        let url = format!("{}&timeout=500&connect_timeout=500", through(&proxy, &fresh()));
         let store = connect(&url).await;
         send(&store, Lane::Beat, vec![create("member/m", 0)], vec![]).await.expect("a beat");
-        let before = quiet(&proxy).await;
-        proxy.freeze(true);
+        let before = proxy.quiet().await;
+        proxy.set(Mood::Silent);
         let beat = vec![change("member/m", 0, 1)];
         let error = send(&store, Lane::Beat, beat, vec![]).await.expect_err("it hangs");
         assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let cost = between(before, proxy.traffic());
-        assert_eq!((cost.trips, cost.connections), (0, 0), "nothing came of a retry: {cost:?}");
+        let cost = proxy.traffic().since(before);
+        assert_eq!(cost.requests, 0, "it was sent again: {cost:?}");
     });
 }
 
@@ -106,7 +98,7 @@ fn an_idle_leader_and_an_idle_follower_cost_little() {
         let mut scene = Vec::new();
         for name in ["leader", "follower"] {
             let proxy = Proxy::to(server.port()).await;
-            let store = connect(&proxy.url(&prefix)).await;
+            let store = connect(&through(&proxy, &prefix)).await;
             let node = Node::builder().cluster("idle").name(name).join(store).await;
             let node = node.expect("it joins");
             let campaign = node.campaign("prize").expect("a campaign");
@@ -119,10 +111,10 @@ fn an_idle_leader_and_an_idle_follower_cost_little() {
         let before: Vec<_> = scene.iter().map(|(_, proxy, ..)| proxy.traffic()).collect();
         tokio::time::sleep(WINDOW).await;
         for ((name, proxy, ..), before) in scene.iter().zip(before) {
-            let cost = between(before, proxy.traffic());
+            let cost = proxy.traffic().since(before);
             println!("{name} at a ttl of 15 s, for {WINDOW:?}: {cost:?}");
             // A beat every five seconds, and without push a look every second.
-            assert!(cost.trips <= 50 && cost.connections == 0, "{name}: {cost:?}");
+            assert!(cost.requests <= 50 && cost.connections == 0, "{name}: {cost:?}");
         }
         assert!(leadership.is_held());
     });

@@ -5,13 +5,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::Proxy;
 use common::{
     Server, application, applied, assert_says, block_on, change, connect, create, find, fresh,
-    opts, read, recovered, run, send, version, write,
+    opts, read, recovered, run, send, through, version, write,
 };
 use incumbent_core::store::{ErrorKind, Exchange, Key, Lane, Read, Store, StoreError};
 use incumbent_mysql::MysqlStore;
+use incumbent_proving::{Mood, Proxy};
 
 /// A write tried until it goes through, each time as a new attempt on a new key.
 async fn comes_back(store: &MysqlStore, lane: Lane, first: u64) {
@@ -35,13 +35,17 @@ fn a_killed_server_comes_back_with_all_that_was_acknowledged() {
         server.kill();
         for lane in [Lane::Beat, Lane::Change, Lane::Watch] {
             let kind = |error: StoreError| error.kind;
-            let answer = send(&store, lane, vec![create("dead", 100)], vec![]).await.map_err(kind);
-            assert!(
-                matches!(answer, Err(ErrorKind::Unknown | ErrorKind::Unavailable)),
-                "{lane:?}: {answer:?}"
-            );
+            let send = |attempt| send(&store, lane, vec![create("dead", attempt)], vec![]);
+            // The driver notices the end of a connection when it uses it, and beats have two.
+            for attempt in 100..102 {
+                let answer = send(attempt).await.map_err(kind);
+                assert!(
+                    matches!(answer, Err(ErrorKind::Unknown | ErrorKind::Unavailable)),
+                    "{lane:?}: {answer:?}"
+                );
+            }
             // Now there is no connection, so surely nothing is sent.
-            let answer = send(&store, lane, vec![create("dead", 101)], vec![]).await.map_err(kind);
+            let answer = send(102).await.map_err(kind);
             assert_eq!(answer, Err(ErrorKind::Unavailable), "{lane:?}");
         }
         server.resume();
@@ -70,8 +74,11 @@ fn a_stopped_server_leaves_writes_unknown_and_comes_back() {
         assert_says(&error.expect_err("stopped"), ErrorKind::Unknown, &["no answer within"]);
         let error = write(&store, change("k", 1, 4)).await;
         assert_says(&error.expect_err("stopped"), ErrorKind::Unknown, &["no answer within"]);
-        // A new connection isn't answered either, and nothing can have been sent over it.
+        // If there was a connection in reserve, it brings no answer either.
         let error = send(&store, Lane::Beat, vec![change("member/m", 2, 5)], vec![]).await;
+        assert_ne!(error.expect_err("stopped").kind, ErrorKind::Rejected);
+        // A new one isn't to be had, and nothing can have been sent over it.
+        let error = send(&store, Lane::Beat, vec![change("member/m", 2, 6)], vec![]).await;
         assert_says(&error.expect_err("stopped"), ErrorKind::Unavailable, &["no connection"]);
         let error = send(&store, Lane::Watch, vec![], vec![read("k")]).await;
         assert_eq!(error.expect_err("stopped").kind, ErrorKind::Unavailable);
@@ -79,7 +86,7 @@ fn a_stopped_server_leaves_writes_unknown_and_comes_back() {
         comes_back(&store, Lane::Beat, 1000).await;
         // What was sent may have landed; what was told to be unavailable never.
         let found = find(&store, "member/m").await.expect("a member").version;
-        assert!(found == version(2) || found == version(3), "{found:?}");
+        assert!([2, 3, 5].map(version).contains(&found), "{found:?}");
     });
 }
 
@@ -88,7 +95,7 @@ fn cut_and_silent_connections_are_replaced() {
     let server = Server::start(&[]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let url = format!("{}&timeout=500&connect_timeout=500", proxy.url(&fresh()));
+        let url = format!("{}&timeout=500&connect_timeout=500", through(&proxy, &fresh()));
         let store = connect(&url).await;
         write(&store, create("k", 1)).await.expect("a write");
         proxy.cut();
@@ -98,12 +105,12 @@ fn cut_and_silent_connections_are_replaced() {
         assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
         let outcome = write(&store, change("k", 1, 3)).await;
         assert_eq!(outcome, Ok(applied(3)), "the next connection works at once");
-        proxy.freeze(true);
+        proxy.set(Mood::Silent);
         let error = write(&store, change("k", 3, 4)).await.expect_err("silent");
         assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
         let error = write(&store, change("k", 3, 5)).await.expect_err("silent");
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
-        proxy.freeze(false);
+        proxy.set(Mood::Fine);
         comes_back(&store, Lane::Change, 1000).await;
     });
 }
@@ -114,7 +121,7 @@ fn a_dropped_exchange_leaves_no_answer_for_the_next() {
     let server = Server::start(&[]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         for attempt in 1..40 {
             let key = format!("k{attempt}");
             let all = vec![Read::Prefix(Key::new(""))];

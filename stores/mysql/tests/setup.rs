@@ -7,7 +7,7 @@ use common::{
     Server, application, applied, assert_says, block_on, connect, create, find, fresh, prefix,
     read, run, send, shared, with_value, write,
 };
-use incumbent_core::store::{ErrorKind, Expect, Found, Lane, StoreError};
+use incumbent_core::store::{Access, ErrorKind, Expect, Found, Lane, StoreError};
 use incumbent_mysql::{MysqlOptions, MysqlStore};
 use mysql_async::prelude::Queryable;
 
@@ -78,7 +78,7 @@ fn wrong_passwords_databases_and_hosts_are_told_without_secrets() {
         assert!(!shown.contains("rightpass") && shown.contains("127.0.0.1"), "{shown}");
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "rightpass\n").expect("a password");
-        let by_file = format!("{}?passwordfile={}", url("app:no", "app"), file.path().display());
+        let by_file = format!("{}?passwordfile={}", url("app", "app"), file.path().display());
         connect(&by_file).await;
         let error = refused(&format!("{}?passwordfile=/no/such", url("app", "app"))).await;
         assert_says(&error, ErrorKind::Rejected, &["/no/such"]);
@@ -177,5 +177,40 @@ fn sessions_are_independent_of_the_servers_defaults() {
         assert!(record.age.expect("an age") < std::time::Duration::from_secs(60));
         let reply = send(&store, Lane::Beat, vec![], vec![read("k")]).await.expect("a read");
         assert!(matches!(reply.reads[0], Found::Record(_)));
+    });
+}
+
+#[test]
+fn o36_a_user_with_select_alone_can_look_and_makes_nothing() {
+    let server = Server::start(&[]);
+    block_on(async {
+        let mut root = application(&server.url("root")).await;
+        run(&mut root, "CREATE USER looker@'%'").await;
+        run(&mut root, "CREATE TABLE app.other (x INT)").await;
+        run(&mut root, "GRANT SELECT ON app.other TO looker@'%'").await;
+        let prefix = fresh();
+        let url = format!("{}?prefix={prefix}", server.url("looker"));
+        let options = MysqlOptions::parse(&url).expect("options").access(Access::Look);
+        let error = MysqlStore::open(options.clone()).await.expect_err("no right");
+        assert_says(&error, ErrorKind::Rejected, &["looker", "GRANT SELECT ON"]);
+        assert!(!error.message.contains("INSERT"), "{error}");
+
+        // It may read all there is, and there is nothing of ours.
+        run(&mut root, "GRANT SELECT ON app.* TO looker@'%'").await;
+        let looker = MysqlStore::open(options.clone()).await.expect("it opens");
+        assert!(find(&looker, "k").await.is_none());
+        let tables: Vec<String> = root.query("SHOW TABLES FROM app").await.expect("an answer");
+        assert_eq!(tables, ["other"]);
+
+        let store = connect(&format!("{}?prefix={prefix}", server.url("root"))).await;
+        assert_eq!(write(&store, create("k", 1)).await, Ok(applied(1)));
+        assert!(find(&looker, "k").await.is_some(), "what came later");
+        // The printed rights are enough.
+        run(&mut root, "REVOKE SELECT ON app.* FROM looker@'%'").await;
+        run(&mut root, &options.grants_sql()).await;
+        let looker = MysqlStore::open(options).await.expect("it opens");
+        assert!(find(&looker, "k").await.is_some());
+        let error = write(&looker, create("l", 2)).await.expect_err("no right");
+        assert_says(&error, ErrorKind::Rejected, &["1142"]);
     });
 }

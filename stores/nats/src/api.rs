@@ -107,7 +107,7 @@ pub(crate) struct InfoRequest<'a> {
     pub(crate) offset: Option<usize>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Info {
     pub(crate) config: Config,
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! The bucket: what it has to be like, and how it is made.
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
 
 use crate::api::{ApiError, Config, Info};
 use crate::error::{Sort, Trouble, answered, denied, nonsense, unanswered};
@@ -14,9 +14,13 @@ const ROOM: i64 = 70_000;
 /// A few past values are of use to an operator; more would only take room.
 const LONGEST_HISTORY: i64 = 64;
 
-/// Finds the bucket or makes it, and says when it was made.
+/// Finds the bucket or makes it, and says when it was made. Who only looks makes none, and can do
+/// no harm in one that won't do.
 pub(crate) async fn prepare(session: &Session, options: &NatsOptions) -> Result<Info, StoreError> {
+    let looks = options.access == Access::Look;
     let info = match session.info(None, None).await? {
+        Ok(info) if looks => return Ok(info),
+        Err(error) if looks && error.err_code == ApiError::NO_STREAM => return Ok(Info::default()),
         Ok(info) => info,
         Err(error) if error.err_code == ApiError::NO_STREAM => create(session, options).await?,
         Err(error) => return Err(answered(options, &error, Sort::Read)),
@@ -122,13 +126,21 @@ pub(crate) fn command(options: &NatsOptions) -> String {
 pub(crate) fn permissions(options: &NatsOptions) -> String {
     let NatsOptions { bucket, inbox, hints, .. } = options;
     let stream = keys::stream(bucket);
-    let mut publish = vec![keys::all(bucket)];
-    for request in ["INFO", "MSG.GET", "PURGE", "CREATE"] {
+    let looks = options.access == Access::Look;
+    let mut publish = Vec::new();
+    let mut requests = vec!["INFO", "MSG.GET"];
+    if !looks {
+        publish.push(keys::all(bucket));
+        requests.extend(["PURGE", "CREATE"]);
+    }
+    for request in requests {
         publish.push(format!("$JS.API.STREAM.{request}.{stream}"));
     }
     let mut subscribe = vec![format!("{inbox}.>")];
-    if *hints {
+    if *hints && !looks {
         publish.push(keys::hint(bucket, "*"));
+    }
+    if *hints {
         subscribe.push(keys::hint(bucket, "*"));
     }
     let quoted = |subjects: Vec<String>| {

@@ -4,9 +4,11 @@ use async_nats::HeaderMap;
 use futures_util::future::{BoxFuture, join};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use incumbent_core::store::{
-    ErrorKind, Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, StoreError,
+    Access, ErrorKind, Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, StoreError,
     Version, Write,
 };
+
+use incumbent_store_common::Sent;
 
 use crate::api::{ApiError, Envelope, Got, Kept, LastOf, Purge, Stored};
 use crate::error::{Sort, Trouble, answered, nonsense, unanswered};
@@ -46,9 +48,9 @@ impl Job {
         Ok(())
     }
 
-    /// The error if the runtime goes away in mid-air.
-    pub(crate) fn abandoned(&self) -> ErrorKind {
-        if self.exchange.writes.is_empty() { ErrorKind::Unavailable } else { ErrorKind::Unknown }
+    /// What may have been applied if nobody knows how far it went.
+    pub(crate) fn sent(&self) -> Sent {
+        if self.exchange.writes.is_empty() { Sent::Nothing } else { Sent::Write }
     }
 }
 
@@ -184,9 +186,15 @@ impl Session {
         match answer.map_err(|trouble| self.fail(trouble, Sort::Read))? {
             Ok(got) => Ok(Some(got.message)),
             Err(Some(error)) if error.err_code == ApiError::NO_MESSAGE => Ok(None),
+            Err(Some(error)) if self.sees_nothing(&error) => Ok(None),
             Err(Some(error)) => Err(self.say(&error, Sort::Read)),
             Err(None) => Err(nonsense(&self.options, Sort::Read)),
         }
+    }
+
+    /// Whether there is no bucket, and it is only looked at.
+    fn sees_nothing(&self, error: &ApiError) -> bool {
+        self.options.access == Access::Look && error.err_code == ApiError::NO_STREAM
     }
 
     async fn list(&self, job: &Job, prefix: &Key) -> Result<Vec<Record>, StoreError> {
@@ -209,8 +217,11 @@ impl Session {
             let mut subjects = Vec::new();
             let mut first = None;
             loop {
-                let info = self.info(Some(filter), Some(subjects.len())).await?;
-                let info = info.map_err(|error| self.say(&error, Sort::Read))?;
+                let info = match self.info(Some(filter), Some(subjects.len())).await? {
+                    Ok(info) => info,
+                    Err(error) if self.sees_nothing(&error) => return Ok(Vec::new()),
+                    Err(error) => return Err(self.say(&error, Sort::Read)),
+                };
                 let page = info.state.subjects.unwrap_or_default();
                 let state = (info.state.last_seq, info.state.num_deleted, info.total);
                 // Pages are counted from the start, so what came or went in between could hide

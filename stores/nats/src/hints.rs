@@ -9,10 +9,9 @@ use std::time::Duration;
 use async_nats::Subscriber;
 use futures_util::StreamExt as _;
 use incumbent_core::store::{HintGuard, Wake};
+use incumbent_store_common::{locked, pause};
 use tokio::sync::Notify;
 
-use crate::lane::pause;
-use crate::locked::locked;
 use crate::opener::{Opener, Role};
 use crate::session::Session;
 

@@ -39,8 +39,6 @@ mod exchange;
 mod facts;
 mod hints;
 mod keys;
-mod lane;
-mod locked;
 mod login;
 mod opener;
 mod options;

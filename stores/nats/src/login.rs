@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use async_nats::ConnectOptions;
 use incumbent_core::store::StoreError;
+use incumbent_store_common::{secret_file, small_file};
 
 /// Where to find what the server wants to see.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -60,21 +61,20 @@ impl Secret {
     fn find(&self, name: &str) -> Result<String, StoreError> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
-            Self::File(path) => {
-                read(name, path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
-            }
+            Self::File(path) => secret_file(path).map_err(|error| unreadable(name, path, &error)),
         }
     }
 }
 
 fn read(name: &str, path: &Path) -> Result<String, StoreError> {
-    std::fs::read_to_string(path).map_err(|error| {
-        StoreError::rejected(format!(
-            "{name}={} can't be read: {error}. See that it is there and that this process may \
-             read it",
-            path.display()
-        ))
-    })
+    small_file(path).map_err(|error| unreadable(name, path, &error))
+}
+
+fn unreadable(name: &str, path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::rejected(format!(
+        "{name}={} can't be read: {error}. See that it is there and that this process may read it",
+        path.display()
+    ))
 }
 
 fn malformed(name: &str, path: &Path) -> StoreError {

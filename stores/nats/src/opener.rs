@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Event, ServerError};
 use incumbent_core::store::{Lane, StoreError};
+use incumbent_store_common::Connect;
 use rustls::ClientConfig;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
@@ -43,6 +44,24 @@ pub(crate) struct Opener {
     proven: Arc<AtomicBool>,
     /// Made once where no files are named that could change.
     encryption: Arc<OnceLock<ClientConfig>>,
+}
+
+/// Makes connections for one of the store's queues.
+pub(crate) struct NatsConnect {
+    pub(crate) opener: Opener,
+    pub(crate) role: Role,
+}
+
+impl Connect for NatsConnect {
+    type Session = Session;
+
+    async fn connect(&self) -> Result<Session, StoreError> {
+        self.opener.open(self.role).await.map(|(session, _)| session)
+    }
+
+    fn server(&self) -> String {
+        self.opener.options.shown()
+    }
 }
 
 impl Opener {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
 
 use crate::bucket;
 use crate::keys;
@@ -27,6 +27,7 @@ pub struct NatsOptions {
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
     pub(crate) hints: bool,
+    pub(crate) access: Access,
 }
 
 /// Files for encryption.
@@ -52,9 +53,10 @@ impl NatsOptions {
             bucket: "incumbent".to_owned(),
             replicas: 1,
             inbox: "_INBOX".to_owned(),
-            connect_timeout: Duration::from_secs(2),
+            connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(5),
             hints: true,
+            access: Access::Full,
         }
     }
 
@@ -73,7 +75,7 @@ impl NatsOptions {
     /// | `certfile`, `keyfile` | the client's certificate and key |
     /// | `tls_first` | `true` where the server shakes hands before it says anything |
     /// | `inbox` | what the subjects of answers start with: `_INBOX` |
-    /// | `connect_timeout`, `timeout` | milliseconds for a connection (2000) and an answer (5000) |
+    /// | `connect_timeout`, `timeout` | milliseconds for a connection (10000) and an answer (5000) |
     /// | `hints` | `push`, or `off` where the hint subjects aren't allowed |
     ///
     /// All files are read again for each connection. Without a login there, `NATS_CREDS` and
@@ -155,6 +157,14 @@ impl NatsOptions {
     #[must_use]
     pub fn schema_command(&self) -> String {
         bucket::command(self)
+    }
+
+    /// What the store is opened for: [`Access::Full`] by default. To look, a user
+    /// needs to ask for the bucket and its values and no more, and no bucket is made.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
     }
 
     /// The least rights that a user of this store needs, as the server's configuration has them.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
 use async_nats::{Client, HeaderMap, Message, Request};
-use incumbent_core::store::{StoreError, Version};
+use incumbent_core::store::{Reply, StoreError, Version};
+use incumbent_store_common::{self as common, Failure, locked};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
@@ -13,8 +14,8 @@ use tokio::sync::watch;
 use crate::api::{ApiError, Envelope, Info, InfoRequest};
 use crate::bucket;
 use crate::error::{Sort, Trouble, nonsense};
+use crate::exchange::Job;
 use crate::keys;
-use crate::locked::locked;
 use crate::options::NatsOptions;
 
 /// An open connection and what is known of it.
@@ -31,8 +32,6 @@ pub(crate) struct Session {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     Sound,
-    /// So many exchanges were given up by their callers and have not been answered.
-    Doubtful(u32),
     /// Not to be used any more, and why.
     Lost(Arc<str>),
 }
@@ -115,33 +114,9 @@ impl Session {
         health
     }
 
-    /// Waits until it is known whether the connection can be relied on.
-    pub(crate) async fn settled(&self) {
-        let mut health = self.line.health.subscribe();
-        let _ = health.wait_for(|health| !matches!(health, Health::Doubtful(_))).await;
-    }
-
     /// Waits until the connection is lost.
     pub(crate) async fn lost(&self) {
         self.line.lost().await;
-    }
-
-    /// A caller gave up waiting.
-    pub(crate) fn doubt(&self) {
-        self.line.health.send_modify(|health| match health {
-            Health::Sound => *health = Health::Doubtful(1),
-            Health::Doubtful(count) => *count += 1,
-            Health::Lost(_) => {}
-        });
-    }
-
-    /// What a caller had given up on was answered after all.
-    pub(crate) fn trust(&self) {
-        self.line.health.send_modify(|health| match health {
-            Health::Doubtful(count) if *count > 1 => *count -= 1,
-            Health::Doubtful(_) => *health = Health::Sound,
-            Health::Sound | Health::Lost(_) => {}
-        });
     }
 
     pub(crate) fn end(&self, why: &str) {
@@ -223,6 +198,31 @@ impl Session {
             Err(Some(error)) => Ok(Err(error)),
             Err(None) => Err(nonsense(&self.options, Sort::Read)),
         }
+    }
+}
+
+impl common::Session for Session {
+    type Job = Job;
+
+    /// The server answers each request by itself, however many are on their way.
+    const AT_ONCE: usize = 256;
+
+    async fn perform(&self, job: &Job) -> Result<Reply, Failure> {
+        let done = self.exchange(job).await;
+        done.map_err(|error| Failure { error, keep: !common::Session::has_ended(self) })
+    }
+
+    /// The driver looks by itself whether the server still answers.
+    async fn answers(&self) -> bool {
+        !common::Session::has_ended(self)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.health(), Health::Lost(_))
+    }
+
+    async fn ended(&self) {
+        self.lost().await;
     }
 }
 

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use incumbent_core::store::{
     Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
 };
+use incumbent_store_common::{self as common, LaneOptions};
 use tokio::runtime::Handle;
 
 use crate::exchange::Job;
 use crate::facts::Facts;
 use crate::hints::Hints;
 use crate::keys::Subjects;
-use crate::lane::LaneSender;
-use crate::opener::{Opener, Role};
+use crate::opener::{NatsConnect, Opener, Role};
 use crate::options::NatsOptions;
+use crate::session::Session;
 
 /// Below the 1 MB that a server takes by default, and far above the largest record.
 const LARGEST: usize = 256 * 1024;
@@ -32,9 +33,9 @@ pub struct NatsStore {
 struct Inner {
     options: Arc<NatsOptions>,
     facts: Facts,
-    beat: LaneSender,
-    change: LaneSender,
-    watch: LaneSender,
+    beat: common::Lane<NatsConnect>,
+    change: common::Lane<NatsConnect>,
+    watch: common::Lane<NatsConnect>,
     hints: Hints,
 }
 
@@ -66,11 +67,16 @@ impl NatsStore {
         })?;
         let opener = Opener::new(options, handle);
         let (first, facts) = opener.open(Role::Lane(Lane::Beat)).await?;
+        let timeout = opener.options.timeout;
+        let lane = |lane, options, first: Option<Session>| {
+            let connect = NatsConnect { opener: opener.clone(), role: Role::Lane(lane) };
+            common::Lane::new(&Arc::new(connect), options, first).on(&opener.handle)
+        };
         let inner = Inner {
             facts,
-            beat: LaneSender::new(Lane::Beat, &opener, Some(first)),
-            change: LaneSender::new(Lane::Change, &opener, None),
-            watch: LaneSender::new(Lane::Watch, &opener, None),
+            beat: lane(Lane::Beat, LaneOptions::beat(timeout), Some(first)),
+            change: lane(Lane::Change, LaneOptions::other(timeout), None),
+            watch: lane(Lane::Watch, LaneOptions::other(timeout), None),
             hints: Hints::new(&opener),
             options: opener.options,
         };
@@ -102,14 +108,18 @@ impl Store for NatsStore {
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
         let Inner { beat, change, watch, options, .. } = &*self.inner;
-        let sender = match lane {
+        let lane = match lane {
             Lane::Beat => beat,
             Lane::Change => change,
             Lane::Watch => watch,
         };
         let subjects = Subjects::new(&options.bucket, cluster);
         let job = Job { subjects, exchange, hints: options.hints };
-        Box::pin(sender.exchange(job))
+        Box::pin(async move {
+            job.check()?;
+            let sent = job.sent();
+            lane.exchange(job, sent).await
+        })
     }
 
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::StoreError;
-use percent_encoding::percent_decode_str;
-use url::Url;
+use incumbent_store_common::{Endpoint, Form, StoreUrl};
 
 use crate::login::{Login, Secret};
 use crate::options::NatsOptions;
@@ -14,46 +13,20 @@ use crate::options::NatsOptions;
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 pub(crate) fn parse(text: &str, environment: Environment<'_>) -> Result<NatsOptions, StoreError> {
-    let (tls, rest) = match text.split_once("://") {
-        Some(("nats", rest)) => (false, rest),
-        Some(("tls", rest)) => (true, rest),
-        _ => {
-            // The rest isn't shown: it may hold a password.
-            let shown: String =
-                text.chars().take_while(char::is_ascii_alphanumeric).take(32).collect();
-            return Err(StoreError::rejected(format!(
-                "{shown:?}… is no NATS URL: write nats://host:4222, or tls:// for encryption"
-            )));
-        }
-    };
-    if rest.contains('#') {
-        return Err(malformed("it has a #"));
+    let url = StoreUrl::parse(text, Form::NATS)?;
+    if !matches!(url.raw_path(), "" | "/") {
+        return Err(url.malformed("nothing may follow the host but ?options"));
     }
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, path) = place.split_once('/').unwrap_or((place, ""));
-    if !path.is_empty() {
-        return Err(malformed("nothing may follow the host but ?options"));
-    }
-    let (user, hosts) = match authority.rsplit_once('@') {
-        Some((user, hosts)) => (Some(user), hosts),
-        None => (None, authority),
-    };
-    let servers = hosts.split(',').map(server).collect::<Result<Vec<_>, _>>()?;
     let mut options = NatsOptions::new("");
-    options.servers = servers;
-    options.tls = tls;
-    let mut seen = Seen::default();
-    seen.user(user)?;
-    let mut names = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if names.contains(&name) {
-            return Err(StoreError::rejected(format!(
-                "{name}= comes twice in the NATS URL: keep one"
-            )));
-        }
-        names.push(name);
-        options = apply(options, &mut seen, name, &decoded(name, value)?)?;
+    options.servers = url.endpoints(4222)?.iter().map(Endpoint::to_string).collect();
+    options.tls = url.scheme() == "tls";
+    let mut seen = Seen {
+        user: url.user()?.filter(|user| !user.is_empty()),
+        password: url.password()?.filter(|text| !text.is_empty()).map(Secret::Given),
+        other: Vec::new(),
+    };
+    for (name, value) in url.options()? {
+        options = apply(options, &mut seen, name, &value)?;
     }
     options.login = seen.login(environment)?;
     if options.files.certificate.is_some() != options.files.key.is_some() {
@@ -64,19 +37,9 @@ pub(crate) fn parse(text: &str, environment: Environment<'_>) -> Result<NatsOpti
     options.checked()
 }
 
-/// One `host:port` with the port that NATS has by default.
-fn server(text: &str) -> Result<String, StoreError> {
-    // The driver takes the scheme to know nothing special about hosts, and so do we.
-    let url =
-        Url::parse(&format!("nats://{text}")).map_err(|error| malformed(&error.to_string()))?;
-    let host = url.host_str().filter(|host| !host.is_empty());
-    let host = host.ok_or_else(|| malformed("no host is named"))?;
-    Ok(format!("{host}:{}", url.port().unwrap_or(4222)))
-}
-
 /// What was found about the login.
-#[derive(Default)]
 struct Seen {
+    /// What stands before the `@`: a user with or without a password, or a token.
     user: Option<String>,
     password: Option<Secret>,
     /// All other ways, of which there may be one.
@@ -84,20 +47,6 @@ struct Seen {
 }
 
 impl Seen {
-    /// What stands before the `@`: a user and a password, a user alone, or a token.
-    fn user(&mut self, text: Option<&str>) -> Result<(), StoreError> {
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
-        let (user, password) = match text.split_once(':') {
-            Some((user, password)) => (user, Some(password)),
-            None => (text, None),
-        };
-        self.user = Some(decoded("user", user)?).filter(|user| !user.is_empty());
-        if let Some(password) = password.filter(|password| !password.is_empty()) {
-            self.password = Some(Secret::Given(decoded("password", password)?));
-        }
-        Ok(())
-    }
-
     fn login(self, environment: Environment<'_>) -> Result<Login, StoreError> {
         let variable = |name| environment(name).filter(|text: &String| !text.is_empty());
         let mut ways = self.other;
@@ -161,14 +110,7 @@ fn apply(
         ("hints", "push") => options.hints = true,
         ("hints", "off") => options.hints = false,
         ("hints", _) => return Err(unknown(name, value, "push or off")),
-        // What an unknown option holds may be meant to be secret.
-        (_, _) => {
-            return Err(StoreError::rejected(format!(
-                "{name:?} is no option of a NATS URL: there are bucket, replicas, passwordfile, \
-                 tokenfile, creds, nkey, cafile, certfile, keyfile, tls_first, inbox, \
-                 connect_timeout, timeout and hints"
-            )));
-        }
+        (_, _) => {}
     }
     Ok(options)
 }
@@ -182,21 +124,6 @@ fn milliseconds(name: &str, value: &str) -> Result<Duration, StoreError> {
 
 fn unknown(name: &str, value: &str, known: &str) -> StoreError {
     StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
-}
-
-fn malformed(why: &str) -> StoreError {
-    StoreError::rejected(format!(
-        "the NATS URL isn't understood ({why}): write nats://user:password@host:4222, with %40 \
-         for an @ inside a password, %2F for a /, %3F for a ?, %23 for a # and so on"
-    ))
-}
-
-/// Turns `%2F` into `/` and so on.
-fn decoded(name: &str, text: &str) -> Result<String, StoreError> {
-    let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(|text| text.into_owned()).map_err(|_| {
-        StoreError::rejected(format!("the {name} in the NATS URL is no text once decoded"))
-    })
 }
 
 #[cfg(test)]

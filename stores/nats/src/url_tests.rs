@@ -34,11 +34,11 @@ fn logins_come_from_the_url_a_file_or_the_environment() {
 #[test]
 fn what_is_wrong_is_named_and_secrets_are_not() {
     let wrong = [
-        ("http://me:hush@a", "no NATS URL"),
+        ("http://me:hush@a", "not the URL of NATS"),
         ("nats://", "no host"),
         ("nats://me:hush@", "no host"),
         ("nats://me:hush@a:port", "port"),
-        ("nats://me:hush@a/b", "follow the host"),
+        ("nats://me:hush@a/b", "may follow the host"),
         ("nats://me:hush@a#x", "#"),
         ("nats://me:hush@a?passwordfile=/f", "keep one"),
         ("nats://me:hush@a?creds=/f", "several logins"),
@@ -51,8 +51,8 @@ fn what_is_wrong_is_named_and_secrets_are_not() {
         ("nats://me:hush@a?hints=maybe", "push or off"),
         ("nats://me:hush@a?tls_first=maybe", "true or false"),
         ("nats://me:hush@a?certfile=/c", "belong together"),
-        ("nats://a?secret=hush", "no option"),
-        ("hush", "no NATS URL"),
+        ("nats://a?secret=hush", "but no \"secret\""),
+        ("hush", "not the URL of NATS"),
     ];
     for (url, why) in wrong {
         let said = bare(url).unwrap_err().to_string();

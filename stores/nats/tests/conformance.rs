@@ -8,23 +8,21 @@ mod common;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use common::proxy::Proxy;
-use common::{Place, Server, fresh};
+use common::{Server, fresh, shared, through};
 use incumbent_nats::NatsStore;
+use incumbent_proving::{Proxy, Wire};
 use incumbent_testkit::{Conformance, Faults, Opener, Opening};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_conforms() {
-    let Some(place) = Place::new() else { return };
-    let report = Conformance::new(opener(place.url())).run().await;
+    let report = Conformance::new(opener(shared())).run().await;
     println!("{report}");
     report.assert_passed();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_conforms_over_a_path_that_fails() {
-    let Some(place) = Place::new() else { return };
-    let report = Conformance::new(opener(place.url())).faults(Faults::mixed(7)).run().await;
+    let report = Conformance::new(opener(shared())).faults(Faults::mixed(7)).run().await;
     println!("{report}");
     report.assert_passed();
 }
@@ -32,9 +30,9 @@ async fn the_store_conforms_over_a_path_that_fails() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_conforms_while_its_connections_are_cut() {
     // F3, F20: a network ends connections whenever it likes.
-    let Some(server) = Server::start() else { return };
-    let proxy = Proxy::to(server.port).await;
-    let url = proxy.url(&fresh());
+    let server = Server::start();
+    let proxy = Proxy::over(Wire::NATS, server.port()).await;
+    let url = through(&proxy, &fresh());
     let cut = Cut { url, proxy };
     let kit = Conformance::new(cut).only(["errors-tell-the-truth"]).rounds(60);
     let report = kit.run().await;

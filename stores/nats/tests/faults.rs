@@ -6,12 +6,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::{Mood, Proxy};
 use common::{
-    Server, apply, beat, create, eventually, find, fresh, open, pause, read, send, write,
+    Server, apply, beat, create, eventually, find, fresh, open, pause, read, send, through, write,
 };
 use incumbent_core::store::{ErrorKind, Expect, Found, Lane, Outcome, Reply, StoreError, Version};
 use incumbent_nats::{NatsOptions, NatsStore};
+use incumbent_proving::{Mood, Proxy, Wire};
 
 fn version(reply: Result<Reply, StoreError>) -> Version {
     match reply.map(|reply| reply.writes.into_iter().next()) {
@@ -22,7 +22,7 @@ fn version(reply: Result<Reply, StoreError>) -> Version {
 
 #[tokio::test]
 async fn what_was_acknowledged_survives_a_killed_server() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let store = open(&server.fresh_url()).await;
     let mut last = apply(&store, create("a")).await;
     for round in 0..3 {
@@ -57,7 +57,7 @@ async fn find_again(store: &NatsStore, key: &str) -> Option<Version> {
 
 #[tokio::test]
 async fn an_emptied_server_has_no_old_versions() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let store = open(&server.fresh_url()).await;
     let old = apply(&store, create("lease/a")).await;
     find(&store, "lease/a").await.unwrap();
@@ -81,8 +81,8 @@ async fn an_emptied_server_has_no_old_versions() {
 
 #[tokio::test]
 async fn a_hung_server_makes_outcomes_unknown_and_is_used_again() {
-    let Some(server) = Server::start() else { return };
-    let options = NatsOptions::new(format!("127.0.0.1:{}", server.port))
+    let server = Server::start();
+    let options = NatsOptions::new(format!("127.0.0.1:{}", server.port()))
         .bucket(fresh())
         .timeout(Duration::from_millis(300))
         .connect_timeout(Duration::from_millis(300));
@@ -116,32 +116,36 @@ async fn a_hung_server_makes_outcomes_unknown_and_is_used_again() {
 
 #[tokio::test]
 async fn a_half_open_connection_is_left_after_one_missing_answer() {
-    let Some(server) = Server::start() else { return };
-    let proxy = Proxy::to(server.port).await;
-    let store = open(&proxy.url(&fresh())).await;
+    let server = Server::start();
+    let proxy = Proxy::over(Wire::NATS, server.port()).await;
+    let store = open(&through(&proxy, &fresh())).await;
     let first = version(send(&store, Lane::Beat, vec![create("a")], vec![]).await);
-    proxy.set(Mood::Silent);
+    let before = proxy.traffic().connections;
+    proxy.forget_connections();
     // The caller gives up long before the store does, as a node does after a third of its ttl.
     let sending = send(&store, Lane::Beat, vec![beat("a", &first, "{}")], vec![]);
     assert!(tokio::time::timeout(Duration::from_millis(100), sending).await.is_err());
-    pause(400).await;
-    proxy.set(Mood::Fine);
-    let before = proxy.traffic().connections;
-    let reply = send(&store, Lane::Beat, vec![], vec![read("a")]).await.unwrap();
-    assert_eq!(reply.reads.len(), 1);
-    assert!(proxy.traffic().connections > before);
+    // The connection in reserve is forgotten too, so that it takes a moment.
+    let mut tries = 0;
+    while let Err(error) = send(&store, Lane::Beat, vec![], vec![read("a")]).await {
+        assert_ne!(error.kind, ErrorKind::Rejected, "{error}");
+        tries += 1;
+        assert!(tries < 60, "no other connection is used: {error}");
+        pause(50).await;
+    }
+    assert!(proxy.traffic().connections > before, "another connection");
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_the_write_is_sent_only_once() {
-    let Some(server) = Server::start() else { return };
-    let proxy = Proxy::to(server.port).await;
-    let store = open(&proxy.url(&fresh())).await;
+    let server = Server::start();
+    let proxy = Proxy::over(Wire::NATS, server.port()).await;
+    let store = open(&through(&proxy, &fresh())).await;
     for lane in [Lane::Beat, Lane::Change] {
         let key = format!("lease/{lane:?}");
         let mut last = version(send(&store, lane, vec![create(&key)], vec![]).await);
         for attempt in 2..8 {
-            let before = proxy.traffic().writes;
+            let before = proxy.sent("HPUB $KV.");
             proxy.set(Mood::LoseAnswers);
             let value = format!("{{\"n\":{attempt}}}");
             let error = send(&store, lane, vec![beat(&key, &last, &value)], vec![]).await;
@@ -150,7 +154,7 @@ async fn a_lost_answer_is_unknown_and_the_write_is_sent_only_once() {
             proxy.set(Mood::Fine);
             // Longer than the driver waits before it connects again by itself.
             pause(if attempt < 4 { 1300 } else { 20 }).await;
-            assert_eq!(proxy.traffic().writes, before + 1, "it was sent again by itself");
+            assert_eq!(proxy.sent("HPUB $KV."), before + 1, "it was sent again by itself");
             let found = find(&store, &key).await.unwrap();
             assert_eq!(found.value, value.as_bytes(), "it was applied");
             last = found.version;
@@ -160,9 +164,9 @@ async fn a_lost_answer_is_unknown_and_the_write_is_sent_only_once() {
 
 #[tokio::test]
 async fn a_broken_idle_connection_costs_nothing() {
-    let Some(server) = Server::start() else { return };
-    let proxy = Proxy::to(server.port).await;
-    let store = open(&proxy.url(&fresh())).await;
+    let server = Server::start();
+    let proxy = Proxy::over(Wire::NATS, server.port()).await;
+    let store = open(&through(&proxy, &fresh())).await;
     let mut last = apply(&store, create("a")).await;
     for _ in 0..5 {
         proxy.cut();
@@ -173,10 +177,10 @@ async fn a_broken_idle_connection_costs_nothing() {
 
 #[tokio::test]
 async fn connections_close_with_the_store() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let open_now = || {
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-        let port = format!(":{:04X} 01 ", server.port);
+        let port = format!(":{:04X} 01 ", server.port());
         table.lines().filter(|line| line.contains(&port)).count()
     };
     for _ in 0..3 {
@@ -192,7 +196,7 @@ async fn connections_close_with_the_store() {
 
 #[tokio::test]
 async fn nothing_is_created_twice_by_racing_writers() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let url = server.fresh_url();
     let stores = [open(&url).await, open(&url).await];
     for round in 0..50 {

@@ -4,14 +4,15 @@
 
 mod common;
 
-use common::proxy::Proxy;
-use common::{Hints, Place, Server, apply, beat, create, eventually, fresh, open, pause, put};
+use common::{
+    Hints, Server, apply, beat, create, eventually, fresh, open, pause, put, shared, through,
+};
 use incumbent_core::store::Expect;
+use incumbent_proving::{Proxy, Wire};
 
 #[tokio::test]
 async fn changes_wake_others_and_beats_do_not() {
-    let Some(place) = Place::new() else { return };
-    let url = place.url();
+    let url = shared();
     let (writer, reader) = (open(&url).await, open(&url).await);
     let hints = Hints::of(&reader, "c").ready().await;
     let elsewhere = Hints::of(&reader, "other").ready().await;
@@ -28,11 +29,11 @@ async fn changes_wake_others_and_beats_do_not() {
 
 #[tokio::test]
 async fn everybody_is_woken_once_after_a_lost_connection() {
-    let Some(server) = Server::start() else { return };
-    let proxy = Proxy::to(server.port).await;
+    let server = Server::start();
+    let proxy = Proxy::over(Wire::NATS, server.port()).await;
     let bucket = fresh();
     let writer = open(&format!("{}?bucket={bucket}", server.url())).await;
-    let reader = open(&proxy.url(&bucket)).await;
+    let reader = open(&through(&proxy, &bucket)).await;
     let hints = [Hints::of(&reader, "c").ready().await, Hints::of(&reader, "d").ready().await];
     for round in 0..3 {
         let before = hints.each_ref().map(Hints::count);
@@ -47,8 +48,7 @@ async fn everybody_is_woken_once_after_a_lost_connection() {
 
 #[tokio::test]
 async fn hints_can_be_switched_off() {
-    let Some(place) = Place::new() else { return };
-    let store = open(&format!("{}&hints=off", place.url())).await;
+    let store = open(&format!("{}&hints=off", shared())).await;
     let wake = std::sync::Arc::new(|| {});
     use incumbent_core::store::Store as _;
     assert!(!store.capabilities().push && store.hints("c", wake).is_none());

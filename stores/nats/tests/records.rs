@@ -5,15 +5,16 @@
 mod common;
 
 use async_nats::HeaderMap;
-use common::{Place, Server, apply, beat, create, find, fresh, list, open, put, read, send, write};
+use common::{
+    Server, apply, beat, create, find, fresh, list, open, put, read, send, shared, write,
+};
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Read, Store as _, Write,
 };
 
 #[tokio::test]
 async fn a_thousand_records_go_in_one_exchange_and_come_back_in_one() {
-    let Some(place) = Place::new() else { return };
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     let key = |number: usize| format!("lease/{number:05}");
     let writes = (0..1_500).map(|number| create(&key(number))).collect();
     let reply = send(&store, Lane::Change, writes, vec![]).await.unwrap();
@@ -27,8 +28,7 @@ async fn a_thousand_records_go_in_one_exchange_and_come_back_in_one() {
 
 #[tokio::test]
 async fn deleted_records_leave_nothing_behind() {
-    let Some(place) = Place::new() else { return };
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     let mut past = Vec::new();
     for _ in 0..5 {
         past.push(apply(&store, create("member/a")).await);
@@ -45,7 +45,7 @@ async fn deleted_records_leave_nothing_behind() {
 
 #[tokio::test]
 async fn what_an_operator_deleted_by_hand_is_absent_and_can_be_created() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let bucket = fresh();
     let store = open(&format!("{}?bucket={bucket}", server.url())).await;
     let operator = async_nats::connect(server.url()).await.unwrap();
@@ -72,8 +72,7 @@ async fn what_an_operator_deleted_by_hand_is_absent_and_can_be_created() {
 
 #[tokio::test]
 async fn hostile_clusters_stay_apart() {
-    let Some(place) = Place::new() else { return };
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     let long = "é".repeat(2_000);
     let longer = format!("{long}!");
     let clusters =
@@ -96,8 +95,7 @@ async fn hostile_clusters_stay_apart() {
 
 #[tokio::test]
 async fn keys_that_mean_something_to_the_server_are_rejected() {
-    let Some(place) = Place::new() else { return };
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     for key in ["", "a.b", "lease/*", ">", "a b", "a\r\nb"] {
         let error = write(&store, create(key)).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
@@ -106,8 +104,7 @@ async fn keys_that_mean_something_to_the_server_are_rejected() {
 
 #[tokio::test]
 async fn unchanged_records_are_not_sent_again() {
-    let Some(place) = Place::new() else { return };
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     let version = apply(&store, create("lease/a")).await;
     let ask = |unless| Read::Key { key: Key::new("lease/a"), unless: Some(unless) };
     let reply = send(&store, Lane::Watch, vec![], vec![ask(version.clone())]).await.unwrap();

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Server, apply, create, find, fresh, open, write};
-use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_core::store::{Access, ErrorKind, StoreError};
 use incumbent_nats::{NatsOptions, NatsStore};
 
 async fn refused(url: &str) -> StoreError {
@@ -19,8 +19,8 @@ async fn refused(url: &str) -> StoreError {
 async fn a_wrong_password_is_rejected_and_never_shown() {
     let users = "jetstream { store_dir: \"DIRECTORY\" }\n\
                  authorization { users: [ { user: me, password: \"right one\" } ] }";
-    let Some(server) = Server::with(users) else { return };
-    let host = format!("127.0.0.1:{}", server.port);
+    let server = Server::with(users);
+    let host = format!("127.0.0.1:{}", server.port());
     let error = refused(&format!("nats://me:hush@{host}")).await;
     assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
     assert!(error.message.contains("login") && !error.message.contains("hush"), "{error}");
@@ -35,8 +35,8 @@ async fn a_wrong_password_is_rejected_and_never_shown() {
 #[tokio::test]
 async fn a_token_logs_in() {
     let token = "jetstream { store_dir: \"DIRECTORY\" }\nauthorization { token: \"t0ken\" }";
-    let Some(server) = Server::with(token) else { return };
-    let host = format!("127.0.0.1:{}", server.port);
+    let server = Server::with(token);
+    let host = format!("127.0.0.1:{}", server.port());
     assert_eq!(refused(&format!("nats://wrong@{host}")).await.kind, ErrorKind::Rejected);
     let store = open(&format!("nats://t0ken@{host}")).await;
     apply(&store, create("a")).await;
@@ -44,7 +44,7 @@ async fn a_token_logs_in() {
 
 #[tokio::test]
 async fn a_server_without_jetstream_is_rejected() {
-    let Some(server) = Server::with("") else { return };
+    let server = Server::with("");
     let error = refused(&server.url()).await;
     assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
     assert!(error.message.contains("nats-server -js"), "{error}");
@@ -52,7 +52,7 @@ async fn a_server_without_jetstream_is_rejected() {
 
 #[tokio::test]
 async fn nobody_there_is_unavailable() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     server.kill();
     let error = refused(&server.url()).await;
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
@@ -60,7 +60,7 @@ async fn nobody_there_is_unavailable() {
 
 #[tokio::test]
 async fn buckets_that_could_lose_leases_are_refused() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let operator = async_nats::connect(server.url()).await.unwrap();
     let settings = [
         ("\"max_age\":60000000000", "ttl"),
@@ -104,8 +104,8 @@ async fn a_bucket_is_used_by_a_user_with_the_least_rights() {
          {{ user: nobody, password: x, permissions: {{ publish: [\"a\"], subscribe: [\"_INBOX.>\"] }} }}, \
          {{ user: deaf, password: x, permissions: {{ subscribe: [\"a\"] }} }} ] }}"
     );
-    let Some(server) = Server::with(&users) else { return };
-    let url = |user: &str| format!("nats://{user}:x@127.0.0.1:{}?bucket={bucket}", server.port);
+    let server = Server::with(&users);
+    let url = |user: &str| format!("nats://{user}:x@127.0.0.1:{}?bucket={bucket}", server.port());
     let error = refused(&url("user")).await;
     assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
     let command = format!("nats kv add {bucket} --history=1 --storage=file --replicas=1");
@@ -135,8 +135,8 @@ async fn a_right_that_is_missing_later_is_rejected_at_once() {
         "jetstream {{ store_dir: \"DIRECTORY\" }}\n\
          authorization {{ users: [ {{ user: reader, password: x, {reader} }} ] }}"
     );
-    let Some(server) = Server::with(&users) else { return };
-    let store = open(&format!("nats://reader:x@127.0.0.1:{}?bucket={bucket}", server.port)).await;
+    let server = Server::with(&users);
+    let store = open(&format!("nats://reader:x@127.0.0.1:{}?bucket={bucket}", server.port())).await;
     let error = write(&store, create("lease/a")).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
     assert!(error.message.contains("publish: ["), "{error}");
@@ -145,7 +145,7 @@ async fn a_right_that_is_missing_later_is_rejected_at_once() {
 
 #[tokio::test]
 async fn a_full_bucket_is_unavailable() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let bucket = fresh();
     let operator = async_nats::connect(server.url()).await.unwrap();
     let body = format!(
@@ -161,4 +161,35 @@ async fn a_full_bucket_is_unavailable() {
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
     assert!(error.message.contains("maximum") && error.message.contains("room"), "{error}");
     apply(&store, common::beat("a", &first, "{}")).await;
+}
+
+#[tokio::test]
+async fn o36_a_user_that_may_only_read_can_look_and_makes_no_bucket() {
+    let bucket = fresh();
+    let rights = NatsOptions::new("").bucket(&bucket).access(Access::Look).permissions();
+    for word in ["CREATE", "PURGE", "$KV"] {
+        assert!(!rights.contains(word), "{rights}");
+    }
+    let users = format!(
+        "jetstream {{ store_dir: \"DIRECTORY\" }}\n\
+         authorization {{ users: [ {{ user: all, password: x }}, \
+         {{ user: looker, password: x, {rights} }} ] }}"
+    );
+    let server = Server::with(&users);
+    let url = |user: &str| format!("nats://{user}:x@127.0.0.1:{}?bucket={bucket}", server.port());
+    let options = NatsOptions::parse(&url("looker")).unwrap().access(Access::Look);
+    let looker = NatsStore::connect_with(options).await.unwrap();
+    assert!(find(&looker, "lease/a").await.is_none());
+    assert_eq!(common::list(&looker, "").await.len(), 0);
+    let login = async_nats::ConnectOptions::with_user_and_password("all".into(), "x".into());
+    let operator = login.connect(format!("127.0.0.1:{}", server.port())).await.unwrap();
+    let names = operator.request("$JS.API.STREAM.NAMES", "{}".into()).await.unwrap();
+    assert!(!String::from_utf8_lossy(&names.payload).contains(&bucket), "{names:?}");
+
+    let store = open(&url("all")).await;
+    apply(&store, create("lease/a")).await;
+    assert!(find(&looker, "lease/a").await.is_some(), "what came later");
+    assert_eq!(common::list(&looker, "").await.len(), 1);
+    let error = write(&looker, create("lease/b")).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
 }

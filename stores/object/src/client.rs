@@ -9,7 +9,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
 use crate::http::Connector;
-use crate::options::{BucketOptions, Cloud};
+use crate::options::{BucketOptions, Cloud, check_address};
 
 /// The account and the key of every Azure emulator, as its makers publish them.
 const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
@@ -43,6 +43,7 @@ fn s3(options: &BucketOptions, connector: &Connector) -> Result<Built, StoreErro
         let key = s3_key(name).ok_or_else(|| unknown(Cloud::S3, name))?;
         builder = builder.with_config(key, value);
     }
+    checked("AWS_ENDPOINT_URL", builder.get_config_value(&AmazonS3ConfigKey::Endpoint))?;
     let built = builder
         .with_bucket_name(&options.bucket)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
@@ -60,6 +61,7 @@ fn google(options: &BucketOptions, connector: &Connector) -> Result<Built, Store
         let key = google_key(name).ok_or_else(|| unknown(Cloud::Google, name))?;
         builder = builder.with_config(key, value);
     }
+    checked("GOOGLE_BASE_URL", builder.get_config_value(&GoogleConfigKey::BaseUrl))?;
     let built = builder
         .with_bucket_name(&options.bucket)
         .with_retry(never())
@@ -82,10 +84,16 @@ pub(crate) fn azure_builder(
         let key = azure_key(name).ok_or_else(|| unknown(Cloud::Azure, name))?;
         builder = builder.with_config(key, value);
     }
+    checked("AZURE_STORAGE_ENDPOINT", builder.get_config_value(&AzureConfigKey::Endpoint))?;
     Ok(emulated(builder)
         .with_container_name(&options.bucket)
         .with_retry(never())
         .with_http_connector(connector.clone()))
+}
+
+/// The address of another server may come from the environment as well.
+fn checked(variable: &str, address: Option<String>) -> Result<(), StoreError> {
+    address.map_or(Ok(()), |address| check_address(variable, &address))
 }
 
 /// An emulator at another address than its usual one. object_store reads that only from a

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
 
 /// Which bucket, and how it is reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -16,6 +16,7 @@ pub struct BucketOptions {
     pub(crate) authorities: Option<String>,
     pub(crate) bare_etags: bool,
     pub(crate) create: bool,
+    pub(crate) access: Access,
     /// Names and values as object_store knows them. Some are secret.
     pub(crate) settings: Vec<(String, String)>,
 }
@@ -57,6 +58,7 @@ impl BucketOptions {
             authorities: None,
             bare_etags: false,
             create: false,
+            access: Access::Full,
             settings: Vec::new(),
         }
     }
@@ -70,6 +72,14 @@ impl BucketOptions {
     /// Rejected if something in the URL isn't understood, or is a secret; the message names it.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
         crate::url::parse(url)
+    }
+
+    /// What the store is opened for: [`Access::Full`] by default. To look, it is enough
+    /// to be allowed to get and to list objects, and no container is made.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
     }
 
     /// The command that makes the bucket. Nothing has to be made in it.
@@ -163,6 +173,11 @@ impl BucketOptions {
                 self.requests
             )));
         }
+        for (name, value) in &self.settings {
+            if matches!(name.as_str(), "endpoint" | "endpoint_url" | "base_url" | "proxy_url") {
+                check_address(name, value)?;
+            }
+        }
         Ok(self)
     }
 
@@ -171,6 +186,26 @@ impl BucketOptions {
         let (scheme, bucket, prefix) = (self.cloud.scheme(), &self.bucket, &self.prefix);
         let slash = if prefix.is_empty() { "" } else { "/" };
         format!("{scheme}://{bucket}{slash}{prefix}")
+    }
+}
+
+/// Whether this can be asked at all. object_store panics if it is no URL.
+pub(crate) fn check_address(name: &str, value: &str) -> Result<(), StoreError> {
+    let url = url::Url::parse(value).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    match url {
+        None if value.contains('@') => Err(StoreError::rejected(format!(
+            "{name}=… isn't understood: use an address such as https://storage.example:9000"
+        ))),
+        None => Err(StoreError::rejected(format!(
+            "{name}={value} isn't understood: use an address such as https://storage.example:9000"
+        ))),
+        Some(url) if !url.username().is_empty() || url.password().is_some() => {
+            Err(StoreError::rejected(format!(
+                "{name}=… holds a user or a password: credentials come from the environment"
+            )))
+        }
+        Some(_) => Ok(()),
     }
 }
 

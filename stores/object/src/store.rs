@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+    Access, Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
 };
 use object_store::ObjectStore;
 
@@ -66,7 +66,7 @@ impl BucketStore {
             generations: options.cloud == Cloud::Google,
             bare_etags: options.bare_etags,
         });
-        if options.create {
+        if options.create && options.access != Access::Look {
             container::create(&options, &connector, &shared.place).await?;
         }
         let lane = || -> Result<LaneClient, StoreError> {

@@ -1,50 +1,32 @@
 //! Reads `s3:`, `gs:` and `az:` URLs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::{Form, StoreUrl, secret_file};
 
 use crate::client;
 use crate::options::{BucketOptions, Cloud};
 
 pub(crate) fn parse(text: &str) -> Result<BucketOptions, StoreError> {
-    // What can't be read isn't shown, for it might hold a secret.
-    let url = url::Url::parse(text).map_err(|error| {
-        StoreError::rejected(format!(
-            "the URL of the object storage isn't understood: {error}. Write s3://bucket/prefix, \
-             gs://bucket/prefix or az://container/prefix"
-        ))
-    })?;
+    let url = StoreUrl::parse(text, Form::OBJECT)?;
     let cloud = match url.scheme() {
-        "s3" | "s3a" => Cloud::S3,
         "gs" => Cloud::Google,
         "az" | "azure" => Cloud::Azure,
-        other => {
-            return Err(StoreError::rejected(format!(
-                "{other}: is no object storage: write s3://bucket/prefix, gs://bucket/prefix or \
-                 az://container/prefix"
-            )));
-        }
+        _ => Cloud::S3,
     };
-    if !url.username().is_empty() || url.password().is_some() || url.port().is_some() {
+    let bucket = url.raw_hosts();
+    if url.user()?.is_some() || bucket.contains(':') {
         return Err(StoreError::rejected(
             "an object storage URL holds no user, password or port: credentials come from the \
              environment, and another server is named by endpoint=",
         ));
     }
-    let bucket = url.host_str().unwrap_or_default();
-    let prefix = decoded(url.path().trim_matches('/'))?;
-    let mut options = BucketOptions::new(cloud, bucket).prefix(prefix);
-    let mut seen = Vec::new();
-    for (name, value) in url.query_pairs() {
-        let name = name.to_ascii_lowercase();
-        if seen.contains(&name) {
-            return Err(StoreError::rejected(format!(
-                "{name}= comes twice in the object storage URL: keep one"
-            )));
-        }
-        options = apply(options, &name, &value)?;
-        seen.push(name);
+    let prefix = url.path()?;
+    let mut options = BucketOptions::new(cloud, bucket).prefix(prefix.trim_matches('/'));
+    for (name, value) in url.any_options()? {
+        options = apply(options, &name.to_ascii_lowercase(), &value)?;
     }
     options.checked()
 }
@@ -85,7 +67,7 @@ fn setting(options: BucketOptions, name: &str, value: &str) -> Result<BucketOpti
     let Some(secret) = name.strip_suffix("_file").filter(|name| client::knows(cloud, name)) else {
         return Err(client::unknown(cloud, name));
     };
-    let content = std::fs::read_to_string(value).map_err(|error| {
+    let content = secret_file(Path::new(value)).map_err(|error| {
         StoreError::rejected(format!("{name}={value}: {error}. Name a file that can be read"))
     })?;
     Ok(options.setting(secret, content.trim()))
@@ -102,20 +84,6 @@ fn is_secret(name: &str) -> bool {
 
 fn unknown(name: &str, value: &str, known: &str) -> StoreError {
     StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
-}
-
-/// Turns `%20` into a blank and so on.
-fn decoded(path: &str) -> Result<String, StoreError> {
-    // The query's rules are those of forms, in which a plus is a blank; in a path it isn't.
-    let plain = path.replace('+', "%2B");
-    let decoded = url::form_urlencoded::parse(plain.as_bytes()).next();
-    let text = decoded.map(|(name, _)| name.into_owned()).unwrap_or_default();
-    if text.contains('\u{fffd}') || path.contains(['&', '=']) {
-        return Err(StoreError::rejected(format!(
-            "{path:?} can't start an object's name: use letters, digits, -, _ and /"
-        )));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]
@@ -181,7 +149,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_named_with_the_next_step() {
         for (url, value, step) in [
-            ("bucket", "isn't understood", "s3://bucket/prefix"),
+            ("bucket", "not the URL", "s3://bucket/prefix"),
             ("sqlite://a", "sqlite", "s3://bucket/prefix"),
             ("s3://", "bucket", "s3://bucket/prefix"),
             ("s3:///p", "bucket", "s3://bucket/prefix"),
@@ -198,7 +166,15 @@ mod tests {
             ("s3://b?conditional_put=disabled", "conditional_put", "region"),
             ("s3://b?timeout=1&timeout=2", "timeout", "keep one"),
             ("s3://b?secret_access_key_file=/none", "/none", "can be read"),
-            ("s3://b/a%ffb", "a%ffb", "letters"),
+            ("s3://b/a%ffb", "follows the host", "UTF-8"),
+            ("s3://b?endpoint=nonsense", "endpoint=nonsense", "https://"),
+            ("s3://b?endpoint=ftp://x", "endpoint=ftp://x", "https://"),
+            ("s3://b?endpoint=http://", "endpoint=http://", "https://"),
+            ("s3://b?endpoint=", "endpoint=", "https://"),
+            ("s3://b?proxy_url=nonsense", "proxy_url=nonsense", "https://"),
+            ("gs://b?base_url=nonsense", "base_url=nonsense", "https://"),
+            ("gs://b?endpoint=nonsense", "endpoint=nonsense", "https://"),
+            ("az://b?endpoint=nonsense", "endpoint=nonsense", "https://"),
         ] {
             let error = parse(url).expect_err(url);
             assert_eq!(error.kind, ErrorKind::Rejected, "{url}");

@@ -1,5 +1,5 @@
-//! The conformance kit, tried on this store: in memory, on Azurite and, where there is one, on an
-//! S3 server; plain, and over a path that fails.
+//! The conformance kit, tried on this store: in memory and on Azurite; plain, and over a path that
+//! fails. `cargo xtask test --full` tries it on S3 too.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // Helpers fail by panicking too.
 
 mod common;
@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::azurite::{self, Azurite};
 use common::block_on;
-use common::proxy::Proxy;
 use incumbent_object::BucketStore;
+use incumbent_proving::server::azurite;
+use incumbent_proving::{Proxy, Wire};
 use incumbent_testkit::{Conformance, Faults, Opener, Opening};
 use object_store::memory::InMemory;
 
@@ -27,24 +27,20 @@ fn the_store_conforms_in_memory_over_a_path_that_fails() {
 
 #[test]
 fn the_store_conforms_on_azurite() {
-    let Some(url) = Url::find("the conformance kit") else { return };
-    block_on(run(Conformance::new(opener(url.text.clone())).rounds(15)));
+    block_on(run(Conformance::new(opener(azurite::shared())).rounds(15)));
 }
 
 #[test]
 fn the_store_conforms_on_azurite_over_a_path_that_fails() {
-    let Some(url) = Url::find("the conformance kit behind faults") else { return };
-    block_on(run(Conformance::new(opener(url.text.clone())).faults(Faults::mixed(7)).rounds(8)));
+    block_on(run(Conformance::new(opener(azurite::shared())).faults(Faults::mixed(7)).rounds(8)));
 }
 
 /// Its own errors: connections break in the middle of writes.
 #[test]
 fn errors_tell_the_truth_while_connections_break() {
-    let Some(server) = Azurite::start("the conformance kit on connections that break") else {
-        return;
-    };
+    let server = azurite::start();
     block_on(async {
-        let proxy = Proxy::start(server.port).await;
+        let proxy = Proxy::over(Wire::HTTP, server.port()).await;
         let opener = Breakable { proxy };
         let only = ["errors-tell-the-truth", "create-once", "swap-once", "linearizable-history"];
         let report = Conformance::new(opener).only(only).rounds(30).run().await;
@@ -55,33 +51,6 @@ fn errors_tell_the_truth_while_connections_break() {
     });
 }
 
-/// Set by whoever has an S3 server: `s3://bucket/prefix?endpoint=…&allow_http=true`, with the
-/// credentials in the environment.
-#[test]
-fn the_store_conforms_on_s3() {
-    let Ok(url) = std::env::var("INCUMBENT_TEST_S3") else {
-        println!("NOT RUN: the conformance kit on S3: INCUMBENT_TEST_S3 isn't set");
-        return;
-    };
-    block_on(run(Conformance::new(opener(url)).rounds(10)));
-}
-
-/// The server that the environment names, or a private one that ends with this.
-struct Url {
-    text: String,
-    _server: Option<Azurite>,
-}
-
-impl Url {
-    fn find(test: &str) -> Option<Self> {
-        if let Ok(text) = std::env::var("INCUMBENT_TEST_AZURE") {
-            return Some(Self { text, _server: None });
-        }
-        let server = Azurite::start(test)?;
-        Some(Self { text: server.url("kit"), _server: Some(server) })
-    }
-}
-
 struct Breakable {
     proxy: Proxy,
 }
@@ -89,7 +58,7 @@ struct Breakable {
 impl Opener for Breakable {
     fn open(&self) -> Opening<'_> {
         Box::pin(async {
-            let url = azurite::url(self.proxy.port, "broken");
+            let url = azurite::url(self.proxy.port(), "broken");
             loop {
                 match BucketStore::connect(&url).await {
                     Ok(store) => return Ok(Arc::new(store) as _),

@@ -5,17 +5,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::azurite::{self, Azurite};
-use common::proxy::Proxy;
 use common::{applied, block_on, connect, create, find, put, read, send, write};
 use incumbent_core::store::{ErrorKind, Expect, Found, Key, Lane, Outcome, Read};
 use incumbent_object::{BucketOptions, BucketStore};
+use incumbent_proving::server::azurite;
+use incumbent_proving::{Mood, Proxy, Wire};
 
 const LANES: [Lane; 3] = [Lane::Beat, Lane::Change, Lane::Watch];
-
-fn start(test: &str) -> Option<Azurite> {
-    Azurite::start(test)
-}
 
 /// Reads on this lane until one succeeds, as the library would.
 async fn until_served(store: &BucketStore, lane: Lane) {
@@ -31,9 +27,9 @@ async fn until_served(store: &BucketStore, lane: Lane) {
 
 #[test]
 fn wrong_credentials_and_missing_containers_are_rejected_with_the_next_step() {
-    let Some(server) = start("wrong credentials") else { return };
+    let server = azurite::start();
     block_on(async {
-        let options = BucketOptions::parse(&server.url("there")).expect("a URL");
+        let options = BucketOptions::parse(&azurite::url(server.port(), "there")).expect("a URL");
         BucketStore::connect_with(options.clone()).await.expect("it is made");
         let again = options.clone().create(false);
         BucketStore::connect_with(again.clone()).await.expect("it is there");
@@ -48,7 +44,9 @@ fn wrong_credentials_and_missing_containers_are_rejected_with_the_next_step() {
         let error = BucketStore::connect_with(options.clone().setting("account_key", key)).await;
         assert_eq!(error.expect_err("a wrong key").kind, ErrorKind::Rejected);
 
-        let missing = BucketOptions::parse(&server.url("missing")).expect("a URL").create(false);
+        let missing = BucketOptions::parse(&azurite::url(server.port(), "missing"))
+            .expect("a URL")
+            .create(false);
         let error = BucketStore::connect_with(missing).await.expect_err("no container");
         assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
         let step = "az storage container create --name missing";
@@ -58,12 +56,12 @@ fn wrong_credentials_and_missing_containers_are_rejected_with_the_next_step() {
 
 #[test]
 fn a_killed_server_is_found_again() {
-    let Some(server) = start("a killed server") else { return };
+    let server = azurite::start();
     block_on(async {
-        let store = connect(&server.url("box")).await;
+        let store = connect(&azurite::url(server.port(), "box")).await;
         let version = applied(&store, create("k")).await;
         for _ in 0..2 {
-            server.stop();
+            server.kill();
             for lane in LANES {
                 let error = send(&store, lane, vec![create("new")], vec![]).await;
                 let error = error.expect_err("no server");
@@ -72,7 +70,7 @@ fn a_killed_server_is_found_again() {
                 let error = send(&store, lane, vec![create("new")], vec![]).await;
                 assert_eq!(error.expect_err("no server").kind, ErrorKind::Unavailable);
             }
-            server.restart();
+            server.resume();
             for lane in LANES {
                 until_served(&store, lane).await;
             }
@@ -84,14 +82,14 @@ fn a_killed_server_is_found_again() {
 
 #[test]
 fn a_paused_server_leaves_writes_unknown_and_is_found_again() {
-    let Some(server) = start("a paused server") else { return };
+    let server = azurite::start();
     block_on(async {
-        let url = format!("{}&timeout=500", server.url("box"));
+        let url = format!("{}&timeout=500", azurite::url(server.port(), "box"));
         let store = connect(&url).await;
         for lane in LANES {
             until_served(&store, lane).await;
         }
-        server.pause();
+        server.pause(true);
         for lane in LANES {
             let key = format!("late-{lane:?}");
             let error = send(&store, lane, vec![create(&key)], vec![]).await;
@@ -99,7 +97,7 @@ fn a_paused_server_leaves_writes_unknown_and_is_found_again() {
             let error = send(&store, lane, vec![], vec![read("k")]).await;
             assert_eq!(error.expect_err("no answer").kind, ErrorKind::Unavailable);
         }
-        server.resume();
+        server.pause(false);
         for lane in LANES {
             until_served(&store, lane).await;
         }
@@ -118,31 +116,31 @@ fn a_paused_server_leaves_writes_unknown_and_is_found_again() {
 
 #[test]
 fn a_write_without_an_answer_is_unknown_and_was_sent_once() {
-    let Some(server) = start("lost answers") else { return };
+    let server = azurite::start();
     block_on(async {
-        let proxy = Proxy::start(server.port).await;
-        let store = connect(&azurite::url(proxy.port, "box")).await;
+        let proxy = Proxy::over(Wire::HTTP, server.port()).await;
+        let store = connect(&azurite::url(proxy.port(), "box")).await;
         let version = applied(&store, create("k")).await;
         for (round, lane) in [Lane::Change, Lane::Beat, Lane::Change].into_iter().enumerate() {
             until_served(&store, lane).await;
             let key = format!("new-{round}");
-            proxy.mute(true);
-            let before = proxy.puts();
+            proxy.set(Mood::LoseAnswers);
+            let before = proxy.sent("PUT /");
             let error = send(&store, lane, vec![create(&key)], vec![]).await;
             let error = error.expect_err("no answer");
             assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
             // A retry would have found the first attempt's object, and would have called that a
             // refusal.
             tokio::time::sleep(Duration::from_millis(300)).await;
-            assert_eq!(proxy.puts() - before, 1, "a write was sent again");
-            proxy.mute(false);
+            assert_eq!(proxy.sent("PUT /") - before, 1, "a write was sent again");
+            proxy.set(Mood::Fine);
             assert!(find(&store, &key).await.is_some(), "it was applied");
         }
-        proxy.mute(true);
+        proxy.set(Mood::LoseAnswers);
         let update = put("k", Expect::Version(version.clone()), "[]");
         let error = write(&store, update).await.expect_err("no answer");
         assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
-        proxy.mute(false);
+        proxy.set(Mood::Fine);
         let late = put("k", Expect::Version(version), "late");
         assert_eq!(write(&store, late).await, Ok(Outcome::Refused));
     });
@@ -152,10 +150,10 @@ fn a_write_without_an_answer_is_unknown_and_was_sent_once() {
 /// would make the beat's outcome unknown whose reads went over it.
 #[test]
 fn a_read_is_tried_once_more_where_nobody_answered() {
-    let Some(server) = start("reads on closed connections") else { return };
+    let server = azurite::start();
     block_on(async {
-        let proxy = Proxy::start(server.port).await;
-        let store = connect(&azurite::url(proxy.port, "box")).await;
+        let proxy = Proxy::over(Wire::HTTP, server.port()).await;
+        let store = connect(&azurite::url(proxy.port(), "box")).await;
         applied(&store, create("k")).await;
         for _ in 0..20 {
             until_served(&store, Lane::Watch).await;
@@ -163,11 +161,11 @@ fn a_read_is_tried_once_more_where_nobody_answered() {
             let reply = send(&store, Lane::Watch, vec![], vec![read("k")]).await;
             assert!(reply.is_ok(), "{reply:?}");
         }
-        proxy.mute(true);
-        let before = proxy.gets();
+        proxy.set(Mood::LoseAnswers);
+        let before = proxy.sent("GET /");
         send(&store, Lane::Watch, vec![], vec![read("k")]).await.expect_err("no answer");
-        assert_eq!(proxy.gets() - before, 2);
-        proxy.close(true);
+        assert_eq!(proxy.sent("GET /") - before, 2);
+        proxy.set(Mood::Closed);
         let error = write(&store, create("x")).await.expect_err("nobody is let in");
         assert_ne!(error.kind, ErrorKind::Rejected, "{error}");
     });
@@ -175,9 +173,9 @@ fn a_read_is_tried_once_more_where_nobody_answered() {
 
 #[test]
 fn a_hung_lane_does_not_hold_up_the_beat() {
-    let Some(server) = start("lanes") else { return };
+    let server = azurite::start();
     block_on(async {
-        let store = connect(&format!("{}&requests=2", server.url("box"))).await;
+        let store = connect(&format!("{}&requests=2", azurite::url(server.port(), "box"))).await;
         let mut version = applied(&store, create("member/a")).await;
         let busy: Vec<_> = (0..90).map(|n| create(&format!("lease/{n}"))).collect();
         let changing = send(&store, Lane::Change, busy, vec![]);

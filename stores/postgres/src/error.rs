@@ -4,19 +4,11 @@ use std::error::Error as _;
 use std::fmt::Write;
 
 use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_store_common::{self as common, Sent};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity};
 
 use crate::options::PostgresOptions;
-
-/// What had been sent when an error happened, which decides what may have been applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// No write: surely nothing was applied.
-    Nothing,
-    /// A statement that writes.
-    Write,
-}
 
 /// An error, and what it means for the connection.
 #[derive(Debug)]
@@ -26,6 +18,12 @@ pub(crate) struct Failure {
     pub(crate) keep: bool,
     /// Whether a row or a table was locked for too long.
     pub(crate) locked: bool,
+}
+
+impl From<Failure> for common::Failure {
+    fn from(Failure { error, keep, .. }: Failure) -> Self {
+        Self { error, keep }
+    }
 }
 
 /// The error for a caller: the server, what happened, the next step.

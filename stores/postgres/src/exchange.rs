@@ -6,10 +6,11 @@ use std::sync::Arc;
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Lane, Outcome, Put, Read, Reply, StoreError, Write,
 };
+use incumbent_store_common::Sent;
 use tokio_postgres::types::ToSql;
 
 use crate::answer::Answer;
-use crate::error::{Failure, Sent, translate};
+use crate::error::{Failure, translate};
 use crate::session::Session;
 use crate::statement::{Shape, Writes};
 
@@ -124,7 +125,7 @@ impl Session {
         let rows = rows.map_err(|error| translate(&self.options, &error, sent))?;
         let answer = Answer::read(&rows, part.reads).map_err(|error| Failure {
             error: StoreError {
-                kind: if sent == Sent::Write { ErrorKind::Unknown } else { ErrorKind::Unavailable },
+                kind: sent.unanswered(),
                 message: format!("{}: {error}", self.options.server()),
             },
             keep: false,

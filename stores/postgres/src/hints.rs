@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use incumbent_core::store::{HintGuard, StoreError, Wake};
+use incumbent_store_common::{locked, pause};
 use tokio::sync::Notify;
 
-use crate::lane::pause;
-use crate::locked::locked;
 use crate::opener::{Opener, Role};
 use crate::session::{Session, within};
 

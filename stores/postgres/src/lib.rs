@@ -22,7 +22,7 @@
 //! - Two tables, two views and a function whose names start with `incumbent_` in the schema
 //!   `public`; `prefix=` and `schema=` choose others. They are made where the role may do that;
 //!   otherwise the error holds the SQL to run. Nothing else in the database is touched.
-//! - Up to four connections a process: one each for beats, changes, reads and push.
+//! - Up to five connections a process: two for beats, one each for changes, reads and push.
 //!
 //! # What it promises
 //!
@@ -36,8 +36,8 @@
 //!   is turned on for incumbent's own writes; an unlogged table is refused.
 //! - Others are told of a change by NOTIFY in the same transaction. Beats tell nobody. After a
 //!   lost connection everybody is woken once.
-//! - A connection that hangs is given up a quarter of a second after the first caller gave up
-//!   waiting for it; the next exchange gets a new one.
+//! - Connections are made in the background, and the beat has another in reserve. One on which an
+//!   exchange was given up isn't used until that is answered; another is made meanwhile.
 //! - Errors are unavailable only where the server said `ERROR` or nothing had been sent. A broken
 //!   connection, or a session that the server ended, leaves a write unknown.
 //!
@@ -67,8 +67,8 @@ mod facts;
 mod fence;
 mod hints;
 mod lane;
-mod locked;
 mod names;
+mod obstacles;
 mod opener;
 mod options;
 mod password;

@@ -1,14 +1,16 @@
 //! Opens connections, and finds out what is at the other end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use incumbent_core::store::{Lane, StoreError};
+use incumbent_core::store::{Access, Lane, StoreError};
+use incumbent_store_common::Sent;
 use tokio::runtime::Handle;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error};
 
-use crate::error::{Sent, translate};
+use crate::error::translate;
 use crate::exchange::standby;
 use crate::facts::Facts;
 use crate::hints::Registry;
@@ -25,6 +27,8 @@ const OLDEST: i32 = 130_000;
 pub(crate) enum Role {
     Lane(Lane),
     Hints(Arc<Registry>),
+    /// To see who stands in the way of others.
+    Obstacles,
 }
 
 /// Opens connections on the runtime on which the store was opened.
@@ -47,11 +51,11 @@ impl Opener {
         // Making the tables may have to wait for others who do the same.
         let span = options.connect_timeout.max(options.statement_timeout) + Duration::from_secs(1);
         let preparing = async {
-            schema::prepare(line.client(), options, &present).await?;
-            keep_commits(line.client(), options, &facts).await
+            let tables = schema::prepare(line.client(), options, &present).await?;
+            keep_commits(line.client(), options, &facts).await.map(|()| tables)
         };
-        within(options, "looking at the tables", span, preparing).await?;
-        Ok(line.session(options, &self.handle, facts))
+        let tables = within(options, "looking at the tables", span, preparing).await?;
+        Ok(line.session(options, &self.handle, facts, tables))
     }
 
     /// Connects with settings of our own; a pooler refuses them or forgets to pass them on.
@@ -80,7 +84,7 @@ impl Opener {
         let connector = tls::connector(&self.options.tls).map_err(Trouble::Ours)?;
         let halves = config.connect(connector).await.map_err(Trouble::Driver)?;
         let hear = match role {
-            Role::Lane(_) => None,
+            Role::Lane(_) | Role::Obstacles => None,
             Role::Hints(registry) => Some(Arc::clone(registry)),
         };
         Ok(Line::start(halves, &self.handle, hear))
@@ -101,6 +105,7 @@ impl Role {
             Self::Lane(Lane::Change) => "change",
             Self::Lane(Lane::Watch) => "watch",
             Self::Hints(_) => "hints",
+            Self::Obstacles => "obstacles",
         }
     }
 }
@@ -139,10 +144,25 @@ const PROBE: &str = "SELECT pg_is_in_recovery(), current_setting('server_version
      to_regclass($2) IS NOT NULL AND to_regclass($3) IS NOT NULL, \
      (SELECT relpersistence FROM pg_class WHERE oid = to_regclass($2)), \
      has_table_privilege(to_regclass($2)::oid, 'SELECT') \
-     AND has_table_privilege(to_regclass($2)::oid, 'INSERT') \
+     AND has_table_privilege(to_regclass($3)::oid, 'SELECT') \
+     AND ($4 OR has_table_privilege(to_regclass($2)::oid, 'INSERT') \
      AND has_table_privilege(to_regclass($2)::oid, 'UPDATE') \
-     AND has_table_privilege(to_regclass($2)::oid, 'DELETE'), \
+     AND has_table_privilege(to_regclass($2)::oid, 'DELETE')), \
      (SELECT count(*) FROM pg_stat_replication)";
+
+/// Whether there are tables by now, if there were none when the session was opened to look.
+pub(crate) async fn has_tables(session: &Session) -> Result<bool, StoreError> {
+    if !session.tables.load(Ordering::Acquire) {
+        let options = &session.options;
+        let looking = async {
+            let (_, present) = probe(session.client(), options, session.pooled).await?;
+            schema::prepare(session.client(), options, &present).await
+        };
+        let found = within(options, "looking for tables", options.statement_timeout, looking);
+        session.tables.store(found.await?, Ordering::Release);
+    }
+    Ok(session.tables.load(Ordering::Acquire))
+}
 
 async fn probe(
     client: &Client,
@@ -150,9 +170,13 @@ async fn probe(
     pooled: bool,
 ) -> Result<(Facts, Present), StoreError> {
     let names = &options.names;
-    let schema = names.schema();
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
-        [(&schema, Type::TEXT), (&names.records, Type::TEXT), (&names.meta, Type::TEXT)];
+    let (schema, looks) = (names.schema(), options.access == Access::Look);
+    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] = [
+        (&schema, Type::TEXT),
+        (&names.records, Type::TEXT),
+        (&names.meta, Type::TEXT),
+        (&looks, Type::BOOL),
+    ];
     let fail = |error: &Error| translate(options, error, Sent::Nothing).error;
     let rows = client.query_typed(PROBE, &parameters).await.map_err(|error| fail(&error))?;
     let row = rows.first().ok_or_else(|| StoreError::unavailable("no answer to a question"))?;

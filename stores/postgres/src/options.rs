@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
@@ -23,6 +23,7 @@ pub struct PostgresOptions {
     pub(crate) lock_timeout: Duration,
     pub(crate) statement_timeout: Duration,
     pub(crate) pooler: Pooler,
+    pub(crate) access: Access,
 }
 
 /// Whether a pooler such as PgBouncer stands between this process and the server.
@@ -123,13 +124,22 @@ impl PostgresOptions {
         self
     }
 
+    /// What the store is opened for: [`Access::Full`] by default. To look, a role needs `SELECT` on
+    /// the tables and no more, and nothing is made.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
     /// The SQL that makes the tables and views, for those who let no application do that.
     #[must_use]
     pub fn schema_sql(&self) -> String {
         schema::sql(self)
     }
 
-    /// The SQL that gives this role the least rights that it needs once the tables are there.
+    /// The SQL that gives this role the least rights that it needs once the tables are there, for
+    /// what the store is opened for.
     #[must_use]
     pub fn grants_sql(&self) -> String {
         schema::grants(self)

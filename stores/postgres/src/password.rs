@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::{secret_file, small_file};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
@@ -26,8 +27,8 @@ impl Password {
         match self {
             Self::Given => {}
             Self::File(path) => {
-                let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-                config.password(text.trim_end_matches(['\r', '\n']));
+                let password = secret_file(path).map_err(|error| unreadable(path, &error))?;
+                config.password(password);
             }
             Self::Passfile(None) => {}
             Self::Passfile(Some(path)) => {
@@ -58,12 +59,13 @@ fn private(path: &Path) -> Result<Option<String>, StoreError> {
     }
     #[cfg(not(unix))]
     drop(metadata);
-    fs::read_to_string(path).map(Some).map_err(|error| unreadable(path, &error))
+    small_file(path).map(Some).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::rejected(format!(
-        "the password file {}: {error}. See that this process may read it",
+        "the password file {}: {error}. See that it holds the password and that this process may \
+         read it",
         path.display()
     ))
 }

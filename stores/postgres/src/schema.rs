@@ -1,11 +1,12 @@
 //! Makes the tables, and tells whether they are ours to use.
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::Sent;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use crate::error::{self, Sent};
+use crate::error;
 use crate::names::quoted;
 use crate::options::PostgresOptions;
 
@@ -40,9 +41,13 @@ fn filled(options: &PostgresOptions, text: &str) -> String {
 /// The least rights that a role needs to use the tables once they are there.
 pub(crate) fn grants(options: &PostgresOptions) -> String {
     let (names, role) = (&options.names, quoted(&options.user()));
+    let rights = match options.access {
+        Access::Look => "SELECT",
+        _ => "SELECT, INSERT, UPDATE, DELETE",
+    };
     format!(
         "GRANT USAGE ON SCHEMA {schema} TO {role};\n\
-         GRANT SELECT, INSERT, UPDATE, DELETE ON {records} TO {role};\n\
+         GRANT {rights} ON {records} TO {role};\n\
          GRANT SELECT ON {meta} TO {role};\n",
         schema = names.schema(),
         records = names.records,
@@ -56,28 +61,36 @@ pub(crate) struct Present {
     pub(crate) tables: bool,
     /// `u` if a crash would empty the table.
     pub(crate) persistence: Option<i8>,
-    /// Whether this role may read and write records.
+    /// Whether this role may do with records what the store is opened for.
     pub(crate) rights: Option<bool>,
 }
 
-/// Makes what is missing and checks what is there.
+/// Makes what is missing and checks what is there. False if there are no tables, and they are only
+/// to be looked at.
 pub(crate) async fn prepare(
     client: &Client,
     options: &PostgresOptions,
     present: &Present,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
+    let looks = options.access == Access::Look;
+    if !present.tables && looks {
+        return Ok(false);
+    }
     if !present.tables {
         make(client, options, present).await?;
     } else if present.rights == Some(false) {
         return Err(StoreError::rejected(format!(
-            "{}: the role {} may not read and write {}. Let its owner run:\n{}",
+            "{}: the role {} may not {} {}. Let its owner run:\n{}",
             options.server(),
             options.user(),
+            if looks { "read" } else { "read and write" },
             options.names.records,
             grants(options)
         )));
     }
-    if present.persistence.is_some_and(|kind| kind == b'u'.cast_signed()) {
+    // A crash concerns those who hold leases there, and not those who look.
+    let unlogged = present.persistence.is_some_and(|kind| kind == b'u'.cast_signed());
+    if unlogged && !looks {
         let records = &options.names.records;
         return Err(StoreError::rejected(format!(
             "{}: the table {records} is unlogged, so a crash of the server would empty it and \
@@ -85,7 +98,7 @@ pub(crate) async fn prepare(
             options.server()
         )));
     }
-    check_format(client, options).await
+    check_format(client, options).await.map(|()| true)
 }
 
 async fn make(

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::locked;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio_postgres::tls::TlsStream;
@@ -15,7 +17,6 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, Socket, State
 
 use crate::facts::Facts;
 use crate::hints::Registry;
-use crate::locked::locked;
 use crate::options::PostgresOptions;
 use crate::statement::Shape;
 
@@ -30,21 +31,14 @@ pub(crate) struct Session {
     /// In milliseconds, as the server takes it.
     pub(crate) lock_timeout: String,
     pub(crate) facts: Facts,
+    /// Whether there are tables. Only who looks goes on without.
+    pub(crate) tables: AtomicBool,
     client: Client,
     handle: Handle,
-    health: Arc<watch::Sender<Health>>,
-    end: Mutex<Option<oneshot::Sender<()>>>,
+    lost: watch::Receiver<bool>,
+    /// The connection says good-bye when this is dropped.
+    _end: oneshot::Sender<()>,
     texts: Mutex<BTreeMap<Shape, Text>>,
-}
-
-/// Whether the connection can be relied on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Health {
-    Sound,
-    /// So many statements were given up by their callers and have not been answered.
-    Doubtful(u32),
-    /// Not to be used for anything new.
-    Lost,
 }
 
 /// One shape of statement on this connection.
@@ -65,7 +59,7 @@ enum Prepared {
 /// The two halves that the driver gives.
 pub(crate) struct Line {
     client: Client,
-    health: Arc<watch::Sender<Health>>,
+    lost: watch::Receiver<bool>,
     end: oneshot::Sender<()>,
 }
 
@@ -80,11 +74,11 @@ impl Line {
         T: TlsStream + Unpin + Send + 'static,
     {
         let (end, ended) = oneshot::channel();
-        let health = Arc::new(watch::Sender::new(Health::Sound));
+        let (losing, lost) = watch::channel(false);
         // The runtime is named: it is the one on which the store was opened, so nothing of this
         // lands on the application's (F17, F31).
-        handle.spawn(run(connection, hear, ended, Arc::clone(&health)));
-        Self { client, health, end }
+        handle.spawn(run(connection, hear, ended, losing));
+        Self { client, lost, end }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -96,16 +90,18 @@ impl Line {
         options: &Arc<PostgresOptions>,
         handle: &Handle,
         facts: Facts,
+        tables: bool,
     ) -> Session {
         Session {
             options: Arc::clone(options),
             pooled: facts.pooled,
             lock_timeout: options.lock_timeout.as_millis().to_string(),
             facts,
+            tables: AtomicBool::new(tables),
             client: self.client,
             handle: handle.clone(),
-            health: self.health,
-            end: Mutex::new(Some(self.end)),
+            lost: self.lost,
+            _end: self.end,
             texts: Mutex::new(BTreeMap::new()),
         }
     }
@@ -116,52 +112,9 @@ impl Session {
         &self.client
     }
 
-    pub(crate) fn health(&self) -> Health {
-        if self.client.is_closed() { Health::Lost } else { *self.health.borrow() }
-    }
-
-    /// Waits until it is known whether the connection can be relied on.
-    pub(crate) async fn settled(&self) -> Health {
-        let mut health = self.health.subscribe();
-        let settled = health.wait_for(|health| !matches!(health, Health::Doubtful(_))).await;
-        settled.map_or(Health::Lost, |health| *health)
-    }
-
     /// Waits until the connection is lost.
     pub(crate) async fn lost(&self) {
-        let mut health = self.health.subscribe();
-        let _ = health.wait_for(|health| *health == Health::Lost).await;
-    }
-
-    /// A caller gave up waiting.
-    pub(crate) fn doubt(&self) {
-        self.health.send_modify(|health| match health {
-            Health::Sound => *health = Health::Doubtful(1),
-            Health::Doubtful(count) => *count += 1,
-            Health::Lost => {}
-        });
-    }
-
-    /// What a caller had given up on was answered after all.
-    pub(crate) fn trust(&self) {
-        self.health.send_modify(|health| match health {
-            Health::Doubtful(count) if *count > 1 => *count -= 1,
-            Health::Doubtful(_) => *health = Health::Sound,
-            Health::Sound | Health::Lost => {}
-        });
-    }
-
-    /// Sends nothing more here; what is under way may end.
-    pub(crate) fn retire(&self) {
-        self.health.send_replace(Health::Lost);
-    }
-
-    /// Cuts the connection: it hangs, and so does all that is under way.
-    pub(crate) fn cut(&self) {
-        self.retire();
-        if let Some(end) = locked(&self.end).take() {
-            let _ = end.send(());
-        }
+        let _ = self.lost.clone().wait_for(|lost| *lost).await;
     }
 
     /// Sends one statement in one round trip.
@@ -215,12 +168,12 @@ impl Session {
     }
 }
 
-/// Moves bytes until the connection ends, is cut, or nobody needs it any more.
+/// Moves bytes until the connection ends, or nobody needs it any more.
 async fn run<T>(
     mut connection: Connection<Socket, T>,
     hear: Option<Arc<Registry>>,
     mut ended: oneshot::Receiver<()>,
-    health: Arc<watch::Sender<Health>>,
+    lost: watch::Sender<bool>,
 ) where
     T: TlsStream + Unpin,
 {
@@ -233,14 +186,11 @@ async fn run<T>(
     });
     tokio::select! {
         () = &mut running => {}
-        cut = &mut ended => {
-            if cut.is_err() {
-                // The session was dropped, not cut.
-                let _ = tokio::time::timeout(FAREWELL, running).await;
-            }
+        _ = &mut ended => {
+            let _ = tokio::time::timeout(FAREWELL, running).await;
         }
     }
-    health.send_replace(Health::Lost);
+    lost.send_replace(true);
 }
 
 /// Fails after so long with an error that says so.

@@ -4,16 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+    Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
 };
+use incumbent_store_common::{self as common, Connect, LaneOptions};
 use tokio::runtime::Handle;
 
 use crate::exchange::Job;
 use crate::facts::Facts;
 use crate::hints::Hints;
-use crate::lane::LaneSender;
+use crate::lane::{LaneConnect, LaneSession};
 use crate::names::stored_cluster;
-use crate::opener::{Opener, Role};
+use crate::obstacles;
+use crate::opener::Opener;
 use crate::options::PostgresOptions;
 
 /// Records in a PostgreSQL database. Clones share their connections, which close with the last.
@@ -25,10 +27,11 @@ pub struct PostgresStore {
 struct Inner {
     options: Arc<PostgresOptions>,
     facts: Facts,
-    beat: LaneSender,
-    change: LaneSender,
-    watch: LaneSender,
+    beat: common::Lane<LaneConnect>,
+    change: common::Lane<LaneConnect>,
+    watch: common::Lane<LaneConnect>,
     hints: Hints,
+    opener: Opener,
 }
 
 impl PostgresStore {
@@ -57,15 +60,22 @@ impl PostgresStore {
             StoreError::rejected(format!("the PostgreSQL store needs a tokio runtime: {error}"))
         })?;
         let opener = Opener { options: Arc::new(options), handle };
-        let first = opener.open(&Role::Lane(Lane::Beat)).await?;
-        let facts = first.facts.clone();
+        let first = LaneConnect { lane: Lane::Beat, opener: opener.clone() }.connect().await?;
+        // The server ends a statement after its time-out; a connection that says nothing even
+        // then is broken.
+        let span = opener.options.statement_timeout + opener.options.connect_timeout;
+        let lane = |lane, options, first: Option<LaneSession>| {
+            let connect = Arc::new(LaneConnect { lane, opener: opener.clone() });
+            common::Lane::new(&connect, options, first).on(&opener.handle)
+        };
         let inner = Inner {
-            facts,
-            beat: LaneSender::new(Lane::Beat, &opener, Some(first)),
-            change: LaneSender::new(Lane::Change, &opener, None),
-            watch: LaneSender::new(Lane::Watch, &opener, None),
+            facts: first.session.facts.clone(),
+            beat: lane(Lane::Beat, LaneOptions::beat(span), Some(first)),
+            change: lane(Lane::Change, LaneOptions::other(span), None),
+            watch: lane(Lane::Watch, LaneOptions::other(span), None),
             hints: Hints::new(&opener),
-            options: opener.options,
+            options: Arc::clone(&opener.options),
+            opener,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -121,7 +131,9 @@ impl Store for PostgresStore {
         Box::pin(async move {
             let channel = options.names.channel(cluster);
             let job = Job { cluster: stored_cluster(cluster)?, channel, exchange };
-            sender.exchange(job).await
+            job.check()?;
+            let sent = job.sent();
+            sender.exchange(job, sent).await
         })
     }
 
@@ -134,6 +146,13 @@ impl Store for PostgresStore {
 
     fn warnings(&self) -> Vec<String> {
         self.inner.facts.warnings()
+    }
+
+    fn obstacles(&self) -> Obstacles<'_> {
+        // On the runtime of the store, whoever asks.
+        let opener = self.inner.opener.clone();
+        let finding = self.inner.opener.handle.spawn(async move { obstacles::find(&opener).await });
+        Box::pin(async move { finding.await.unwrap_or_default() })
     }
 }
 

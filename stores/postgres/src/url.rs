@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::{Form, StoreUrl, encoded};
 use tokio_postgres::Config;
 use tokio_postgres::config::TargetSessionAttrs;
 
@@ -19,33 +20,26 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 const HARMLESS: [&str; 3] = ["client_encoding", "fallback_application_name", "gssencmode"];
 
 pub(crate) fn parse(
-    url: &str,
+    text: &str,
     environment: Environment<'_>,
 ) -> Result<PostgresOptions, StoreError> {
-    let scheme = ["postgres://", "postgresql://"].into_iter().find(|start| url.starts_with(start));
-    if scheme.is_none() {
-        // The rest isn't shown: it may hold a password.
-        let shown: String = url.chars().take_while(char::is_ascii_alphanumeric).take(32).collect();
-        return Err(StoreError::rejected(format!(
-            "{shown:?}… is no PostgreSQL URL: write postgres://user@host/database"
-        )));
-    }
-    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    let url = StoreUrl::parse(text, Form::POSTGRES)?;
     let mut own = Own::default();
     let mut rest = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if !own.take(name, &decode(name, value)?)? {
-            rest.push(pair);
+    for (name, value) in url.options()? {
+        if !own.take(name, &value)? {
+            rest.push(format!("{name}={}", encoded(&value)));
         }
     }
-    let mut config: Config = format!("{base}?{}", rest.join("&")).parse().map_err(|error| {
-        StoreError::rejected(format!(
-            "the PostgreSQL URL isn't understood: {}. Write postgres://user@host/database, with \
-             %40 for an @ inside a name or password, and so on",
-            chain(&error)
-        ))
-    })?;
+    // Written anew, so that the driver can't take it apart in another way.
+    let login = match (url.user()?, url.password()?) {
+        (Some(user), Some(password)) => format!("{}:{}@", encoded(&user), encoded(&password)),
+        (Some(user), None) => format!("{}@", encoded(&user)),
+        (None, _) => String::new(),
+    };
+    let (hosts, path) = (url.raw_hosts(), encoded(&url.path()?));
+    let written = format!("postgres://{login}{hosts}/{path}?{}", rest.join("&"));
+    let mut config: Config = written.parse().map_err(|error| url.malformed(&chain(&error)))?;
     complete(&mut config, environment)?;
     own.finish(config, environment)
 }
@@ -109,6 +103,11 @@ impl Own {
         environment: Environment<'_>,
     ) -> Result<PostgresOptions, StoreError> {
         only_primaries(&mut config, self.session.as_deref())?;
+        if self.password_file.is_some() && config.get_password().is_some() {
+            return Err(StoreError::rejected(
+                "the PostgreSQL URL has a password and passwordfile=: keep one",
+            ));
+        }
         let password = self.password(&config, environment);
         let password = match (password, environment("PGPASSWORD")) {
             (Password::Passfile(_), Some(given)) if self.passfile.is_none() => {
@@ -129,6 +128,7 @@ impl Own {
             lock_timeout: Duration::from_secs(1),
             statement_timeout: Duration::from_secs(10),
             pooler: self.pooler.unwrap_or(Pooler::Detect),
+            access: Access::Full,
             config,
         };
         let lock = self.lock_timeout.map(Duration::from_millis);
@@ -253,7 +253,7 @@ fn connect_timeout(config: &mut Config, environment: Environment<'_>) -> Duratio
     let variable = || environment("PGCONNECT_TIMEOUT").and_then(|text| text.parse().ok());
     let given = config.get_connect_timeout().copied();
     let given = given.or_else(|| variable().map(Duration::from_secs));
-    let span = given.filter(|span| !span.is_zero()).unwrap_or(Duration::from_secs(3));
+    let span = given.filter(|span| !span.is_zero()).unwrap_or(Duration::from_secs(5));
     config.connect_timeout(span);
     span
 }
@@ -265,38 +265,6 @@ fn milliseconds(name: &str, value: &str) -> Result<u64, StoreError> {
 
 fn unknown(name: &str, value: &str, known: &str) -> StoreError {
     StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
-}
-
-/// Turns `%2F` into `/` and so on.
-fn decode(name: &str, value: &str) -> Result<String, StoreError> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let byte = after
-            .split_first_chunk::<2>()
-            .and_then(|(digits, after)| Some((hexadecimal(*digits)?, after)));
-        let Some((byte, after)) = byte else { return Err(undecodable(name)) };
-        bytes.push(byte);
-        rest = after;
-    }
-    String::from_utf8(bytes).map_err(|_| undecodable(name))
-}
-
-fn hexadecimal(digits: [u8; 2]) -> Option<u8> {
-    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
-    u8::try_from(high? * 16 + low?).ok()
-}
-
-fn undecodable(name: &str) -> StoreError {
-    StoreError::rejected(format!(
-        "{name}=…: a % in the PostgreSQL URL is followed by two hexadecimal digits; write %25 for \
-         the sign itself"
-    ))
 }
 
 #[cfg(test)]

@@ -89,7 +89,8 @@ fn what_is_not_understood_is_named_with_the_next_step_and_without_the_password()
         ("target_session_attrs=standby", "standby", "primary"),
         ("sslpassword=x", "sslpassword", "without a password"),
         ("prefix=%zz", "prefix", "%25"),
-        ("color=red", "color", "postgres://user@host/database"),
+        ("color=red", "color", "schema, prefix"),
+        ("pasword=hunter2", "pasword", "passwordfile="),
         ("keepalives_idle=x", "keepalives_idle", "postgres://user@host/database"),
     ] {
         let url = format!("postgres://me:hunter2@db/app?{query}");

@@ -6,47 +6,42 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::{Proxy, Traffic, quiet};
-use common::{Server, applied, beat, block_on, change, connect, create, fresh, read, send};
+use common::{
+    Server, applied, beat, block_on, change, connect, create, fresh, read, send, through,
+};
 use incumbent::Node;
 use incumbent_core::store::{Key, Lane, Read, Write};
-
-fn between(before: Traffic, after: Traffic) -> Traffic {
-    Traffic {
-        trips: after.trips - before.trips,
-        bytes_up: after.bytes_up - before.bytes_up,
-        bytes_down: after.bytes_down - before.bytes_down,
-        connections: after.connections - before.connections,
-    }
-}
+use incumbent_proving::{Proxy, Traffic};
 
 #[test]
 fn a_beat_is_one_round_trip_from_the_first_on() {
     let server = Server::start(&["fsync=off"]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let reads = || vec![read("roster/m"), read("board")];
-        let before = quiet(&proxy).await;
+        // From the first exchange on there is a connection in reserve.
+        send(&store, Lane::Beat, vec![], vec![read("board")]).await.expect("a read");
+        let before = proxy.quiet().await;
         let reply = send(&store, Lane::Beat, vec![create("member/m", 0)], reads()).await;
         assert_eq!(reply.expect("a beat").writes, [applied(0)]);
         // What is prepared behind the scenes comes after the answer and delays nobody.
-        let first = between(before, quiet(&proxy).await);
-        assert!(first.trips <= 2, "{first:?}");
+        let first = proxy.quiet().await.since(before);
+        assert!(first.requests <= 2, "{first:?}");
         for attempt in 1..=3 {
             let beats = vec![beat("member/m", attempt - 1, attempt)];
             send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
-            quiet(&proxy).await;
+            proxy.quiet().await;
         }
-        let before = quiet(&proxy).await;
+        let before = proxy.quiet().await;
         for attempt in 4..104 {
             let beats = vec![beat("member/m", attempt - 1, attempt)];
             let reply = send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
             assert_eq!(reply.writes, [applied(attempt)]);
         }
-        let cost = between(before, quiet(&proxy).await);
+        let cost = proxy.quiet().await.since(before);
         println!("100 beats with two reads: {cost:?}");
-        assert_eq!(cost.trips, 100);
+        assert_eq!(cost.requests, 100);
         assert_eq!(cost.connections, 0);
         assert!(cost.bytes_up < 100 * 500, "{cost:?}");
     });
@@ -57,7 +52,7 @@ fn every_shape_of_exchange_is_one_round_trip() {
     let server = Server::start(&["fsync=off"]);
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
-        let store = connect(&proxy.url(&fresh())).await;
+        let store = connect(&through(&proxy, &fresh())).await;
         let batch = |round: u64| -> Vec<Write> {
             (0..500)
                 .map(|number| match round.checked_sub(1) {
@@ -72,7 +67,7 @@ fn every_shape_of_exchange_is_one_round_trip() {
         send(&store, Lane::Change, batch(0), vec![]).await.expect("creations");
         send(&store, Lane::Watch, vec![], vec![read("x")]).await.expect("a read");
         for round in 1..=3 {
-            let before = quiet(&proxy).await;
+            let before = proxy.quiet().await;
             let reply = send(&store, Lane::Change, batch(round), vec![read("view")]).await;
             let reply = reply.expect("an exchange");
             assert!(
@@ -82,18 +77,18 @@ fn every_shape_of_exchange_is_one_round_trip() {
                     .zip(0..)
                     .all(|(outcome, number)| { *outcome == applied(round * 1000 + number) })
             );
-            let cost = between(before, proxy.traffic());
+            let cost = proxy.traffic().since(before);
             assert_eq!(cost.connections, 0);
             // A large batch may be carried in several pieces; the server speaks once it is whole.
             // In the first round statements are prepared after their answers.
             let most = if round == 1 { 2 } else { 1 };
-            assert!(cost.trips <= most, "{cost:?}");
-            quiet(&proxy).await;
-            let before = quiet(&proxy).await;
+            assert!(cost.requests <= most, "{cost:?}");
+            proxy.quiet().await;
+            let before = proxy.quiet().await;
             let reads = vec![Read::Prefix(Key::new("lease/")), read("board")];
             send(&store, Lane::Watch, vec![], reads).await.expect("reads");
-            let cost = between(before, proxy.traffic());
-            assert!(cost.trips <= most, "{cost:?}");
+            let cost = proxy.traffic().since(before);
+            assert!(cost.requests <= most, "{cost:?}");
         }
     });
 }
@@ -134,7 +129,7 @@ struct Seat {
 impl Seat {
     async fn new(server: &Server, schema: &str, name: &str) -> Self {
         let proxy = Proxy::to(server.port()).await;
-        let store = connect(&proxy.url(schema)).await;
+        let store = connect(&through(&proxy, schema)).await;
         let ttl = Duration::from_millis(1500);
         let node = Node::builder().cluster("c").name(name).allow_short_ttl().ttl(ttl);
         Self { node: node.join(store).await.expect("joins"), proxy }
@@ -143,13 +138,13 @@ impl Seat {
 
 /// In ten seconds at a ttl of 1.5 s are twenty beats.
 fn print(who: &str, before: Traffic, proxy: &Proxy) -> u64 {
-    let cost = between(before, proxy.traffic());
+    let cost = proxy.traffic().since(before);
     let each = |count: u64| count as f64 / 20.0;
     println!(
         "{who}, a beat: {:.1} round trips, {:.0} bytes up, {:.0} bytes down",
-        each(cost.trips),
+        each(cost.requests),
         each(cost.bytes_up),
         each(cost.bytes_down)
     );
-    cost.trips
+    cost.requests
 }

@@ -4,12 +4,13 @@
 
 mod common;
 
+use common::Server;
 use common::{
     Hints, application, applied, beat, block_on, change, connect, create, eventually, fresh, send,
-    shared, write,
+    shared, through, write,
 };
-use common::{Server, proxy::Proxy};
 use incumbent_core::store::{Key, Lane, Outcome, Store, Write};
+use incumbent_proving::Proxy;
 
 #[test]
 fn a_change_through_another_store_wakes_and_one_through_the_same_does_too() {
@@ -71,7 +72,7 @@ fn everyone_is_woken_once_after_the_connection_was_lost_and_hints_go_on() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let schema = fresh();
-        let watching = connect(&proxy.url(&schema)).await;
+        let watching = connect(&through(&proxy, &schema)).await;
         let writing = connect(&format!("{}?schema={schema}", server.url("postgres"))).await;
         let hints = Hints::of(&watching, "c").ready().await;
         let others = Hints::of(&watching, "d").ready().await;

@@ -20,7 +20,7 @@ fn the_store_conforms_through_a_pooler_and_pushes_nothing() {
     let server = Server::start(&["fsync=off"]);
     // The second only pretends to know the settings, as many do whose users need it.
     for more in ["", "ignore_startup_parameters = options"] {
-        let Some(bouncer) = Bouncer::before(server.port(), more) else { return };
+        let bouncer = Bouncer::before(server.port(), more);
         let url = bouncer.url(&fresh());
         block_on(async {
             let store = connect(&url).await;
@@ -41,7 +41,7 @@ fn the_store_conforms_through_a_pooler_and_pushes_nothing() {
 #[test]
 fn nothing_of_ours_stays_in_the_pooler_s_connections() {
     let server = Server::start(&["fsync=off", "synchronous_commit=off"]);
-    let Some(bouncer) = Bouncer::before(server.port(), "") else { return };
+    let bouncer = Bouncer::before(server.port(), "");
     block_on(async {
         let url = bouncer.url(&fresh());
         let store = connect(&url).await;
@@ -73,7 +73,7 @@ fn nothing_of_ours_stays_in_the_pooler_s_connections() {
 #[test]
 fn a_locked_lease_is_refused_in_time_through_a_pooler_too() {
     let server = Server::start(&["fsync=off"]);
-    let Some(bouncer) = Bouncer::before(server.port(), "") else { return };
+    let bouncer = Bouncer::before(server.port(), "");
     block_on(async {
         let schema = fresh();
         let store = connect(&format!("{}&lock_timeout=300", bouncer.url(&schema))).await;

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Server, application, applied, block_on, connect, create, shared, write};
-use incumbent_core::store::{ErrorKind, Store, StoreError};
+use incumbent_core::store::{Access, ErrorKind, Exchange, Lane, Store, StoreError};
 use incumbent_postgres::{PostgresOptions, PostgresStore};
 
 fn assert_says(error: &StoreError, kind: ErrorKind, words: &[&str]) {
@@ -172,7 +172,7 @@ fn a_server_that_isn_t_there_or_has_no_such_database_is_named() {
         let port = server.port();
         let url = format!("postgres://postgres@127.0.0.1:{port}/nowhere");
         assert_says(&refusal(&url).await, ErrorKind::Rejected, &["nowhere", "3D000", "Make the"]);
-        let closed = common::server::free_port();
+        let closed = incumbent_proving::server::free_port();
         let error = refusal(&format!("postgres://me:hunter2@127.0.0.1:{closed}/x")).await;
         assert_says(&error, ErrorKind::Unavailable, &["127.0.0.1", "refused"]);
         assert!(!error.message.contains("hunter2"), "{error}");
@@ -239,5 +239,37 @@ fn many_stores_may_make_the_tables_at_once() {
         for task in tasks {
             task.await.expect("no panic").expect("the store opens");
         }
+    });
+}
+
+#[test]
+fn o36_who_looks_makes_nothing_and_sees_what_comes_later() {
+    let server = Server::start(&["fsync=off"]);
+    block_on(async {
+        let administrator = application(&server.url("postgres")).await;
+        administrator.batch_execute("CREATE ROLE looker LOGIN").await.expect("a role");
+        let url = format!("{}?schema=later", server.url("looker"));
+        let options = PostgresOptions::parse(&url).expect("options").access(Access::Look);
+        let looker = PostgresStore::connect_with(options.clone()).await.expect("it opens");
+        assert!(common::find(&looker, "k").await.is_none());
+        let schemas = "SELECT FROM pg_namespace WHERE nspname = 'later'";
+        assert!(administrator.query(schemas, &[]).await.expect("an answer").is_empty());
+
+        let store = connect(&format!("{}?schema=later", server.url("postgres"))).await;
+        assert_eq!(write(&store, create("k", 1)).await, Ok(applied(1)));
+        // The tables are there, and it may not read them yet.
+        let read = Exchange { writes: Vec::new(), reads: vec![common::read("k")] };
+        let error = looker.exchange("c", Lane::Watch, read.clone()).await.expect_err("no right");
+        assert_says(&error, ErrorKind::Rejected, &["looker", "GRANT SELECT ON"]);
+        assert!(!error.message.contains("INSERT"), "{error}");
+        administrator.batch_execute(&options.grants_sql()).await.expect("the grants");
+        assert!(common::find(&looker, "k").await.is_some());
+        let hints = common::Hints::of(&looker, "c").ready().await;
+        let before = hints.count();
+        write(&store, common::change("k", 1, 2)).await.expect("a write");
+        common::eventually("a hint for who looks", || hints.count() > before).await;
+        // It can't write, whoever asks it to.
+        let error = write(&looker, create("l", 3)).await.expect_err("no right");
+        assert_says(&error, ErrorKind::Rejected, &["42501"]);
     });
 }

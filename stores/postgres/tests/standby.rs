@@ -7,16 +7,16 @@ mod common;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::server::{as_postgres, binary};
 use common::{Server, applied, block_on, change, connect, create, find, fresh, version, write};
 use incumbent_core::store::ErrorKind;
 use incumbent_postgres::PostgresStore;
+use incumbent_proving::server::postgres;
 
 /// A standby of this server.
 fn standby_of(primary: &Server) -> Server {
     Server::start_with(&["fsync=off", "hot_standby=on"], |data| {
         std::fs::remove_dir_all(data).expect("an empty place");
-        let copied = as_postgres(&binary("pg_basebackup"))
+        let copied = postgres::command("pg_basebackup")
             .args(["-h", "127.0.0.1", "-U", "postgres", "-R", "-c", "fast", "-p"])
             .arg(primary.port().to_string())
             .arg("-D")
@@ -56,7 +56,7 @@ fn a_standby_is_refused_and_a_promoted_one_is_found_without_a_restart() {
         primary.kill();
         let error = write(&store, change("k", 1, 2)).await.expect_err("no primary");
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
-        let promoted = as_postgres(&binary("pg_ctl"))
+        let promoted = postgres::command("pg_ctl")
             .args(["promote", "-w", "-D"])
             .arg(standby.data())
             .stdout(Stdio::null())

@@ -67,7 +67,7 @@ fn every_sslmode_trusts_whom_it_should() {
                 "local all all trust\nhostssl all app all cert\nhostssl all all all trust\n";
             std::fs::write(data.join("pg_hba.conf"), rules).expect("rules");
             for path in ["server.crt", "server.key", "root.pem"] {
-                common::server::own(&data.join(path));
+                incumbent_proving::server::postgres::own(&data.join(path));
             }
             let key = data.join("server.key");
             let done = std::process::Command::new("chmod").arg("600").arg(key).status();

@@ -1,49 +1,36 @@
 //! One connection, logged in.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::Sent;
 use redis::aio::{AsyncStream, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisResult, Value};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::error::{Sent, broken, said, unreachable};
+use crate::error::{broken, said, unreachable};
 use crate::options::RedisOptions;
 use crate::tls;
 
 /// What a connection runs over.
 pub(crate) type Stream = Pin<Box<dyn AsyncStream + Send + Sync>>;
 
-/// A connection. Clones share it; it closes with the last.
-#[derive(Clone)]
+/// A connection, which closes when it is dropped.
 pub(crate) struct Connection {
     redis: MultiplexedConnection,
-    link: Arc<Link>,
-}
-
-/// The task that reads and writes the socket.
-struct Link {
-    ended: Arc<AtomicBool>,
+    /// The task that reads and writes the socket, and a channel that ends with it, however it
+    /// ends.
     task: AbortHandle,
+    ended: watch::Receiver<()>,
 }
 
-impl Drop for Link {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-/// Notes the end of the task, however it comes: even a runtime that shuts down drops it.
-struct Ending(Arc<AtomicBool>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
     }
 }
 
@@ -52,7 +39,7 @@ impl Connection {
     /// the server's list of clients.
     pub(crate) async fn open(options: &RedisOptions, name: &str) -> Result<Self, StoreError> {
         let opening = async {
-            let mut connection = Self::connect(options).await?;
+            let connection = Self::connect(options).await?;
             connection.log_in(options, name).await?;
             Ok(connection)
         };
@@ -64,24 +51,24 @@ impl Connection {
         })
     }
 
-    /// Whether the connection has ended or was given up.
-    pub(crate) fn is_over(&self) -> bool {
-        self.link.ended.load(Ordering::Acquire)
+    /// Whether the connection has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.has_changed().is_err()
     }
 
-    /// Makes everybody who comes later use another.
-    pub(crate) fn give_up(&self) {
-        self.link.ended.store(true, Ordering::Release);
+    /// Ready once the connection has ended.
+    pub(crate) async fn ended(&self) {
+        while self.ended.clone().changed().await.is_ok() {}
     }
 
     /// Sends a command, once.
-    pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
-        self.redis.send_packed_command(command).await
+    pub(crate) async fn send(&self, command: &Cmd) -> RedisResult<Value> {
+        self.redis.clone().send_packed_command(command).await
     }
 
     /// Sends several commands at once, once.
-    pub(crate) async fn send_all(&mut self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
-        self.redis.send_packed_commands(commands, 0, commands.len()).await
+    pub(crate) async fn send_all(&self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
+        self.redis.clone().send_packed_commands(commands, 0, commands.len()).await
     }
 
     async fn connect(options: &RedisOptions) -> Result<Self, StoreError> {
@@ -92,20 +79,18 @@ impl Connection {
         let (redis, driver) = MultiplexedConnection::new_with_config(&plain, stream, config)
             .await
             .map_err(|error| unreachable(options, &error))?;
-        let ended = Arc::new(AtomicBool::new(false));
-        let ending = Ending(Arc::clone(&ended));
+        let (running, ended) = watch::channel(());
         let task = Handle::current().spawn(async move {
-            let _ending = ending;
             driver.await;
+            drop(running);
         });
-        let link = Arc::new(Link { ended, task: task.abort_handle() });
-        Ok(Self { redis, link })
+        Ok(Self { redis, task: task.abort_handle(), ended })
     }
 
     /// Logs in by hand: the driver would call every error on the way a wrong password.
-    async fn log_in(&mut self, options: &RedisOptions, name: &str) -> Result<(), StoreError> {
+    async fn log_in(&self, options: &RedisOptions, name: &str) -> Result<(), StoreError> {
         let mut commands = redis::pipe();
-        if let Some(password) = options.password.find()? {
+        if let Some(password) = options.password.read()? {
             commands.cmd("AUTH").arg(options.username.as_deref()).arg(password);
         }
         if options.database != 0 {

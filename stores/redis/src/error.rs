@@ -1,26 +1,10 @@
 //! What Redis's errors mean to a caller, and what to do about them.
 
 use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_store_common::{Failure, Sent};
 use redis::{RedisError, ServerError};
 
 use crate::options::RedisOptions;
-
-/// What had been sent when an error happened, which decides what may have been applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// No write: surely nothing was applied.
-    Nothing,
-    /// A script that writes.
-    Write,
-}
-
-/// An error, and what it means for the connection.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) error: StoreError,
-    /// Whether the connection is as good as before.
-    pub(crate) keep: bool,
-}
 
 /// The next step that is followed by the command for it.
 const RIGHTS: &str = "Give this user its rights";
@@ -138,8 +122,7 @@ pub(crate) fn said(options: &RedisOptions, error: &ServerError, sent: Sent) -> F
         (Some((kind, _)), _) => kind,
         // The script tries all that it knows could fail before it writes. Of what it doesn't
         // know, a proxy's word for instance, nobody can tell what had been done by then.
-        (None, Sent::Write) => ErrorKind::Unknown,
-        (None, Sent::Nothing) => ErrorKind::Unavailable,
+        (None, sent) => sent.unanswered(),
     };
     let mut message = format!("{}: {code} {details}", options.server());
     match known {
@@ -153,31 +136,25 @@ pub(crate) fn said(options: &RedisOptions, error: &ServerError, sent: Sent) -> F
 
 /// The connection broke, or no answer came in time.
 pub(crate) fn broken(options: &RedisOptions, error: &RedisError, sent: Sent) -> Failure {
-    let kind = match sent {
-        Sent::Nothing => ErrorKind::Unavailable,
-        Sent::Write => ErrorKind::Unknown,
-    };
+    let kind = sent.unanswered();
     let why = if error.is_timeout() {
         format!("no answer within {} ms", options.timeout.as_millis())
     } else {
         error.to_string()
     };
     let message = format!("{}: {why}", options.server());
-    Failure { error: StoreError { kind, message }, keep: false }
+    Failure::fatal(StoreError { kind, message })
 }
 
 /// What came back makes no sense.
 pub(crate) fn nonsense(options: &RedisOptions, sent: Sent) -> Failure {
-    let kind = match sent {
-        Sent::Nothing => ErrorKind::Unavailable,
-        Sent::Write => ErrorKind::Unknown,
-    };
+    let kind = sent.unanswered();
     let message = format!(
         "{}: the answer isn't what incumbent's script gives. See that there is a Redis server \
          and not something else",
         options.server()
     );
-    Failure { error: StoreError { kind, message }, keep: false }
+    Failure::fatal(StoreError { kind, message })
 }
 
 /// No connection could be made.

@@ -5,7 +5,7 @@
 -- KEYS[2]  a sorted set of the keys, all with score 0, so that prefixes can be read in order
 -- ARGV[1]  the channel for hints
 -- ARGV[2]  how many writes there are
--- ARGV[3]  "index" if the sorted set has to be tried first
+-- ARGV[3]  "index" if the sorted set has to be tried first; "look" from who may only read
 -- ARGV[4]  "delete" if some writes delete
 -- ARGV[5…] each write: kind (create, swap, delete), key, value, stamp, expected stamp, hint (1)
 --          then each read: kind (key, prefix), key, the stamp that the reader has ("" for none)
@@ -70,10 +70,12 @@ for number = 1, tonumber(ARGV[2]) do
   place = place + 6
 end
 
--- A replica may be stale, so whoever wrote nothing asks whether this is one.
+-- A replica may be stale, so whoever wrote nothing asks whether this is one. Who may only read
+-- isn't told, as the server looks at rights first.
 if not wrote then
   refusal = refused('HDEL', records, '')
-  if refusal then return refusal end
+  local readonly = refusal and string.find(refusal.err, 'READONLY', 1, true)
+  if refusal and (readonly or ARGV[3] ~= 'look') then return refusal end
 end
 
 local function one(key, unless)

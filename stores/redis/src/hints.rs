@@ -5,12 +5,12 @@
 //! may have been said meanwhile (F22).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use incumbent_core::store::{HintGuard, Wake};
+use incumbent_store_common::{locked, pause};
 use redis::aio::{PubSub, PubSubSink, PubSubStream};
 use redis::{RedisConnectionInfo, RedisResult};
 use tokio::runtime::Handle;
@@ -23,8 +23,9 @@ use crate::options::RedisOptions;
 
 /// How often an idle connection is tried, for one that is half-open says nothing by itself.
 const PING: Duration = Duration::from_secs(10);
-const SHORTEST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest pause between attempts to connect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Starts a task at the first subscription and ends it when dropped.
 pub(crate) struct Listener {
@@ -44,7 +45,7 @@ impl Listener {
     /// Calls `wake` from now on after each message on this channel.
     pub(crate) fn subscribe(&self, channel: String, wake: Wake) -> HintGuard {
         let id = self.shared.add(channel, wake);
-        let mut task = lock(&self.task);
+        let mut task = locked(&self.task);
         // A task whose runtime has ended is as good as none.
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
             let runtime = Handle::try_current().unwrap_or_else(|_| self.home.clone());
@@ -57,7 +58,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(task) = &*lock(&self.task) {
+        if let Some(task) = &*locked(&self.task) {
             task.abort();
         }
     }
@@ -83,7 +84,7 @@ struct Subscriber {
 
 impl Shared {
     fn add(&self, channel: String, wake: Wake) -> u64 {
-        let mut state = lock(&self.state);
+        let mut state = locked(&self.state);
         let id = state.next;
         state.next += 1;
         state.subscribers.insert(id, Subscriber { channel, wake });
@@ -93,11 +94,11 @@ impl Shared {
     }
 
     fn channels(&self) -> BTreeSet<String> {
-        lock(&self.state).subscribers.values().map(|one| one.channel.clone()).collect()
+        locked(&self.state).subscribers.values().map(|one| one.channel.clone()).collect()
     }
 
     fn wake(&self, concerned: impl Fn(&str) -> bool) {
-        let state = lock(&self.state);
+        let state = locked(&self.state);
         let wakes = state.subscribers.values().filter(|one| concerned(&one.channel));
         let wakes: Vec<Wake> = wakes.map(|one| Arc::clone(&one.wake)).collect();
         // The lock goes first: a wake may subscribe or unsubscribe.
@@ -117,7 +118,7 @@ struct Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
-            let removed = lock(&shared.state).subscribers.remove(&self.id);
+            let removed = locked(&shared.state).subscribers.remove(&self.id);
             shared.changed.notify_one();
             // What the wake captured may itself come back here when dropped, so the lock went
             // first.
@@ -135,8 +136,8 @@ async fn listen(options: Arc<RedisOptions>, shared: Arc<Shared>) {
         }
         // It ends without an error when the last subscriber has gone.
         if follow(&options, &shared, &mut failures).await.is_none() {
-            tokio::time::sleep(pause(failures)).await;
             failures += 1;
+            tokio::time::sleep(pause(failures, LONGEST_PAUSE)).await;
         }
     }
 }
@@ -182,7 +183,7 @@ async fn connect(options: &RedisOptions) -> Option<(PubSubSink, PubSubStream)> {
     if let Some(username) = &options.username {
         login = login.set_username(username);
     }
-    if let Some(password) = options.password.find().ok()? {
+    if let Some(password) = options.password.read().ok()? {
         login = login.set_password(password);
     }
     PubSub::new(&login, stream).await.ok().map(PubSub::split)
@@ -193,17 +194,4 @@ async fn within<T>(
     answer: impl Future<Output = RedisResult<T>>,
 ) -> Option<T> {
     timeout(options.timeout, answer).await.ok()?.ok()
-}
-
-/// How long to wait before the next attempt: longer each time, and not the same for all.
-fn pause(failures: u32) -> Duration {
-    let longest = SHORTEST_WAIT.saturating_mul(1 << failures.min(10)).min(LONGEST_WAIT);
-    // The standard library seeds its hash maps at random; nothing better is needed here.
-    let draw = RandomState::new().hash_one(failures) % 1000;
-    longest.mul_f64(0.5 + draw as f64 / 2000.0)
-}
-
-/// Nothing below these locks calls foreign code, so a poisoned one still guards sound data.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

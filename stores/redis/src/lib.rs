@@ -23,8 +23,7 @@
 //! - A server that keeps what it is told: `maxmemory-policy` must not evict keys without a time
 //!   to live, so anything but `allkeys-…`, and `appendonly yes` with `appendfsync always` if terms
 //!   are to survive the loss of power.
-//! - Five connections a process at most: one each for beats, changes and reads, one for hints, and
-//!   one for a moment when the store is opened. [`RedisOptions::acl`] gives the least rights.
+//! - Five connections a process at most: two for beats, and one each for changes, reads and hints. [`RedisOptions::acl`] gives the least rights.
 //!
 //! # What it promises
 //!
@@ -56,11 +55,10 @@ mod connection;
 mod error;
 mod hints;
 mod keys;
-mod lane;
 mod options;
-mod password;
 mod script;
 mod server;
+mod session;
 mod store;
 mod tls;
 mod url;

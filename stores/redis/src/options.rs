@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
+use incumbent_core::store::{Access, StoreError};
 
 use crate::keys;
-use crate::password::Password;
+use incumbent_store_common::Password;
 
 /// Which server, and how it is used. Never shows its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub struct RedisOptions {
     pub(crate) wait: u32,
     pub(crate) eviction: Eviction,
     pub(crate) hints: bool,
+    pub(crate) access: Access,
 }
 
 /// What to do about a server that may evict records to save memory.
@@ -56,11 +57,12 @@ impl RedisOptions {
             password: Password::None,
             database: 0,
             prefix: "incumbent".to_owned(),
-            connect_timeout: Duration::from_secs(2),
+            connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(5),
             wait: 0,
             eviction: Eviction::Refuse,
             hints: true,
+            access: Access::Full,
         }
     }
 
@@ -73,7 +75,7 @@ impl RedisOptions {
     /// | `passwordfile` | a file with the password, read again for each connection |
     /// | `cafile` | the authorities to trust, for `rediss:`; those of the machine by default |
     /// | `certfile`, `keyfile` | the client's certificate and key, for `rediss:` |
-    /// | `connect_timeout`, `timeout` | milliseconds for a connection (2000) and an answer (5000) |
+    /// | `connect_timeout`, `timeout` | milliseconds for a connection (10000) and an answer (5000) |
     /// | `wait` | how many replicas must have a write before it counts: 0 |
     /// | `eviction` | `refuse` or `allow` a server that may evict records |
     /// | `hints` | `push`, or `off` where pub/sub isn't allowed |
@@ -110,7 +112,7 @@ impl RedisOptions {
         self
     }
 
-    /// How long it may take to connect and log in: 2 s by default, 60 s at most.
+    /// How long it may take to connect and log in: 10 s by default, 60 s at most.
     #[must_use]
     pub fn connect_timeout(mut self, span: Duration) -> Self {
         self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
@@ -147,20 +149,32 @@ impl RedisOptions {
         self
     }
 
-    /// The command that makes a user with the least rights that the store needs, and takes from one
-    /// that is there all others.
+    /// What the store is opened for: [`Access::Full`] by default. To look, a user needs the
+    /// right to read the keys, to run scripts and to subscribe, and no other.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// The command that makes a user with the least rights for what the store is opened for, and
+    /// takes from one that is there all others.
     #[must_use]
     pub fn acl(&self) -> String {
         let user = self.username.as_deref().unwrap_or("incumbent");
         let prefix = &self.prefix;
         let wait = if self.wait > 0 { " +wait" } else { "" };
         let select = if self.database > 0 { " +select" } else { "" };
-        let hints = if self.hints { " +publish +subscribe +unsubscribe" } else { "" };
+        let (writes, publish) = match self.access {
+            Access::Look => ("", ""),
+            _ => (" +hset +hdel +zadd +zrem", " +publish"),
+        };
+        let hints = if self.hints { " +subscribe +unsubscribe" } else { "" };
+        let publish = if self.hints { publish } else { "" };
         format!(
             "ACL SETUSER {user} reset resetchannels on '>PASSWORD' '~{{{prefix}:*' \
-             '&{{{prefix}:*' +evalsha +eval \
-             +hget +hmget +hset +hdel +hexists +zadd +zrem +zrangebylex +time +ping \
-             +config|get +client|setname{hints}{select}{wait}"
+             '&{{{prefix}:*' +evalsha +eval +hget +hmget +hexists +zrangebylex{writes} +time +ping \
+             +config|get +client|setname{publish}{hints}{select}{wait}"
         )
     }
 

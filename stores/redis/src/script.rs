@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use incumbent_core::store::{Exchange, Expect, Key, Read, Write};
+use incumbent_core::store::{Access, Exchange, Expect, Key, Read, Write};
 use redis::{Cmd, Script};
 
 use crate::keys::Keys;
@@ -12,18 +12,18 @@ const TEXT: &str = include_str!("exchange.lua");
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(TEXT));
 
 /// The call by the script's hash, which the server knows once it has seen the text.
-pub(crate) fn by_hash(keys: &Keys, exchange: &Exchange) -> Cmd {
+pub(crate) fn by_hash(keys: &Keys, exchange: &Exchange, access: Access) -> Cmd {
     let mut command = command(exchange);
     command.arg("EVALSHA").arg(SCRIPT.get_hash());
-    arguments(&mut command, keys, exchange);
+    arguments(&mut command, keys, exchange, access);
     command
 }
 
 /// The same call with the text.
-pub(crate) fn by_text(keys: &Keys, exchange: &Exchange) -> Cmd {
+pub(crate) fn by_text(keys: &Keys, exchange: &Exchange, access: Access) -> Cmd {
     let mut command = command(exchange);
     command.arg("EVAL").arg(TEXT);
-    arguments(&mut command, keys, exchange);
+    arguments(&mut command, keys, exchange, access);
     command
 }
 
@@ -37,11 +37,15 @@ fn command(exchange: &Exchange) -> Cmd {
     Cmd::with_capacity(count, values.sum::<usize>() + count * 32)
 }
 
-fn arguments(command: &mut Cmd, keys: &Keys, exchange: &Exchange) {
+fn arguments(command: &mut Cmd, keys: &Keys, exchange: &Exchange, access: Access) {
     command.arg(2).arg(&keys.records).arg(&keys.index).arg(&keys.channel);
     let deletes = exchange.writes.iter().any(|write| matches!(write, Write::Delete(_)));
     command.arg(exchange.writes.len());
-    command.arg(if needs_index(&exchange.writes, deletes) { "index" } else { "" });
+    command.arg(match access {
+        Access::Look => "look",
+        _ if needs_index(&exchange.writes, deletes) => "index",
+        _ => "",
+    });
     command.arg(if deletes { "delete" } else { "" });
     for write in &exchange.writes {
         match write {

@@ -1,10 +1,11 @@
 //! What a server says about itself when the store is opened.
 
-use incumbent_core::store::{Exchange, StoreError};
+use incumbent_core::store::{Access, Exchange, StoreError};
+use incumbent_store_common::Sent;
 use redis::Value;
 
 use crate::connection::Connection;
-use crate::error::{Sent, broken, said};
+use crate::error::{broken, said};
 use crate::keys::Keys;
 use crate::options::{Eviction, RedisOptions};
 use crate::{answer, script};
@@ -62,15 +63,18 @@ const ASKED: [&str; 3] = ["appendonly", "appendfsync", "maxmemory-policy"];
 
 /// Looks whether the server can be used, and how much it keeps.
 pub(crate) async fn check(options: &RedisOptions) -> Result<Settings, StoreError> {
-    let mut connection = Connection::open(options, "opening").await?;
+    let connection = Connection::open(options, "opening").await?;
     // An exchange of nothing shows whether scripts run, keys are free and this is a primary.
     let (keys, nothing) = (Keys::new(&options.prefix, options.database, ""), Exchange::default());
     let mut commands = redis::pipe();
-    commands.add_command(script::by_text(&keys, &nothing));
+    commands.add_command(script::by_text(&keys, &nothing, options.access));
     for name in ASKED {
         commands.cmd("CONFIG").arg("GET").arg(name);
     }
-    commands.cmd("PUBLISH").arg(&keys.channel).arg("");
+    let looks = options.access == Access::Look;
+    if !looks {
+        commands.cmd("PUBLISH").arg(&keys.channel).arg("");
+    }
     let replies = connection.send_all(&commands).await;
     let replies = replies.map_err(|error| broken(options, &error, Sent::Nothing).error)?;
     let mut replies = replies.into_iter();
@@ -82,11 +86,14 @@ pub(crate) async fn check(options: &RedisOptions) -> Result<Settings, StoreError
     let [appendonly, appendfsync, policy] =
         ASKED.map(|_| replies.next().and_then(|reply| setting(&reply)));
     if options.hints
+        && !looks
         && let Some(Value::ServerError(error)) = replies.next()
     {
         return Err(said(options, &error, Sent::Nothing).error);
     }
-    refuse_eviction(options, policy.as_deref())?;
+    if !looks {
+        refuse_eviction(options, policy.as_deref())?;
+    }
     Ok(Settings { appendonly, appendfsync, policy })
 }
 

@@ -2,17 +2,19 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use incumbent_core::store::{
     Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
 };
+use incumbent_store_common::{self as common, LaneOptions};
 use tokio::runtime::Handle;
 
 use crate::hints::Listener;
 use crate::keys::Keys;
-use crate::lane::LaneConnection;
 use crate::options::RedisOptions;
 use crate::server::{self, Settings};
+use crate::session::{Job, RedisConnect};
 
 /// Records in Redis or Valkey. Clones share their connections, which close with the last.
 ///
@@ -26,9 +28,9 @@ pub struct RedisStore {
 struct Inner {
     options: Arc<RedisOptions>,
     settings: Settings,
-    beat: LaneConnection,
-    change: LaneConnection,
-    watch: LaneConnection,
+    beat: common::Lane<RedisConnect>,
+    change: common::Lane<RedisConnect>,
+    watch: common::Lane<RedisConnect>,
     listener: Option<Listener>,
 }
 
@@ -53,14 +55,17 @@ impl RedisStore {
     pub async fn connect_with(options: RedisOptions) -> Result<Self, StoreError> {
         let options = Arc::new(options.checked()?);
         let settings = server::check(&options).await?;
-        let lane = |name| LaneConnection::new(name, &options);
+        let lane = |name, lane: fn(Duration) -> LaneOptions| {
+            let connect = RedisConnect { name, options: Arc::clone(&options) };
+            common::Lane::new(&Arc::new(connect), lane(options.timeout), None)
+        };
         let listener = options.hints.then(|| Listener::new(&options, Handle::current()));
         Ok(Self {
             inner: Arc::new(Inner {
                 settings,
-                beat: lane("beat"),
-                change: lane("change"),
-                watch: lane("watch"),
+                beat: lane("beat", LaneOptions::beat),
+                change: lane("change", LaneOptions::other),
+                watch: lane("watch", LaneOptions::other),
                 listener,
                 options: Arc::clone(&options),
             }),
@@ -99,7 +104,12 @@ impl Store for RedisStore {
             Lane::Change => &self.inner.change,
             Lane::Watch => &self.inner.watch,
         };
-        Box::pin(async move { lane.exchange(&self.keys(cluster), &exchange).await })
+        Box::pin(async move {
+            let job = Job { keys: self.keys(cluster), exchange };
+            job.check()?;
+            let sent = job.sent();
+            lane.exchange(job, sent).await
+        })
     }
 
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {

@@ -4,71 +4,37 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::StoreError;
-use percent_encoding::percent_decode_str;
-use url::{Host, Url};
 
 use crate::options::{Eviction, RedisOptions, TlsOptions};
-use crate::password::Password;
+use incumbent_store_common::{Endpoint, Form, Password, StoreUrl};
 
 /// Looks up a variable of the environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 pub(crate) fn parse(text: &str, environment: Environment<'_>) -> Result<RedisOptions, StoreError> {
-    let tls = match text.split_once("://") {
-        Some(("redis", _)) => None,
-        Some(("rediss", _)) if cfg!(feature = "tls") => Some(TlsOptions::default()),
-        Some(("rediss", _)) => {
-            return Err(StoreError::rejected(
-                "rediss:// needs TLS, which this program was built without: enable the feature \
-                 tls of incumbent-redis, or use redis://",
-            ));
-        }
-        _ => {
-            // The rest isn't shown: it may hold a password.
-            let shown: String = text.chars().take_while(char::is_ascii_alphanumeric).collect();
-            return Err(StoreError::rejected(format!(
-                "{:?}… is no Redis URL: write redis://host:6379, or rediss:// for TLS",
-                shown.chars().take(32).collect::<String>()
-            )));
-        }
-    };
-    let url = Url::parse(text).map_err(|error| malformed(&error.to_string()))?;
-    if url.fragment().is_some() {
-        return Err(malformed("it has a #"));
+    let url = StoreUrl::parse(text, Form::REDIS)?;
+    let encrypted = url.scheme() == "rediss";
+    if encrypted && !cfg!(feature = "tls") {
+        return Err(StoreError::rejected(
+            "rediss:// needs TLS, which this program was built without: enable the feature tls of \
+             incumbent-redis, or use redis://",
+        ));
     }
-    let host = match url.host() {
-        Some(Host::Domain(name)) => decoded("host", name)?,
-        Some(Host::Ipv4(address)) => address.to_string(),
-        Some(Host::Ipv6(address)) => address.to_string(),
-        None => String::new(),
+    let endpoints = url.endpoints(6379)?;
+    let [Endpoint { host, port }] = endpoints.as_slice() else {
+        return Err(url.malformed("it names several hosts, of which there may be one"));
     };
-    let mut options = RedisOptions::new(host, url.port().unwrap_or(6379));
-    options.tls = tls;
-    options.username = match url.username() {
-        "" => None,
-        name => Some(decoded("user", name)?),
-    };
-    if let Some(password) = url.password().filter(|password| !password.is_empty()) {
-        options.password = Password::Given(decoded("password", password)?);
+    let mut options = RedisOptions::new(host, *port);
+    options.tls = encrypted.then(TlsOptions::default);
+    options.username = url.user()?.filter(|user| !user.is_empty());
+    if let Some(password) = url.password()?.filter(|password| !password.is_empty()) {
+        options.password = Password::Given(password);
     }
-    options.database = database(url.path())?;
-    let options = with_query(options, url.query().unwrap_or_default())?;
+    options.database = database(url.raw_path())?;
+    for (name, value) in url.options()? {
+        options = apply(options, name, &value)?;
+    }
     finished(options, environment)
-}
-
-fn with_query(mut options: RedisOptions, query: &str) -> Result<RedisOptions, StoreError> {
-    let mut seen = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if seen.contains(&name) {
-            return Err(StoreError::rejected(format!(
-                "{name}= comes twice in the Redis URL: keep one"
-            )));
-        }
-        seen.push(name);
-        options = apply(options, name, &decoded(name, value)?)?;
-    }
-    Ok(options)
 }
 
 fn apply(mut options: RedisOptions, name: &str, value: &str) -> Result<RedisOptions, StoreError> {
@@ -109,13 +75,7 @@ fn apply(mut options: RedisOptions, name: &str, value: &str) -> Result<RedisOpti
             }
             options
         }
-        // What an unknown option holds may be meant to be secret.
-        (_, _) => {
-            return Err(StoreError::rejected(format!(
-                "{name}=…: a Redis URL has the options prefix, passwordfile, cafile, certfile, \
-                 keyfile, connect_timeout, timeout, wait, eviction and hints, but no {name:?}"
-            )));
-        }
+        (_, _) => options,
     })
 }
 
@@ -167,21 +127,6 @@ fn milliseconds(name: &str, value: &str) -> Result<Duration, StoreError> {
 
 fn unknown(name: &str, value: &str, known: &str) -> StoreError {
     StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
-}
-
-fn malformed(why: &str) -> StoreError {
-    StoreError::rejected(format!(
-        "the Redis URL isn't understood ({why}): write redis://user:password@host:6379/0, with \
-         %40 for an @ inside a password, %2F for a /, %3F for a ?, %23 for a # and so on"
-    ))
-}
-
-/// Turns `%2F` into `/` and so on.
-fn decoded(name: &str, text: &str) -> Result<String, StoreError> {
-    let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(|text| text.into_owned()).map_err(|_| {
-        StoreError::rejected(format!("the {name} in the Redis URL is no text once decoded"))
-    })
 }
 
 #[cfg(test)]

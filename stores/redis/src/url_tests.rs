@@ -3,7 +3,7 @@ use std::time::Duration;
 use incumbent_core::store::{ErrorKind, StoreError};
 
 use crate::options::{Eviction, RedisOptions};
-use crate::password::Password;
+use incumbent_store_common::Password;
 
 fn parse(url: &str) -> Result<RedisOptions, StoreError> {
     super::parse(url, &|_| None)

@@ -8,20 +8,18 @@ mod common;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use common::{Place, Server, operator};
+use common::{Server, operator, shared};
 use incumbent_redis::RedisStore;
 use incumbent_testkit::{Conformance, Faults, Opener, Opening, Report};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_conforms() {
-    let place = Place::new();
-    passed(Conformance::new(opener(place.url()))).await;
+    passed(Conformance::new(opener(shared()))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_conforms_over_a_path_that_fails() {
-    let place = Place::new();
-    passed(Conformance::new(opener(place.url())).faults(Faults::mixed(7))).await;
+    passed(Conformance::new(opener(shared())).faults(Faults::mixed(7))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,19 +6,20 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::{Proxy, quiet};
-use common::{Server, applied, beat, create, open, read, send};
+use common::{Server, applied, beat, create, open, read, send, through};
 use incumbent::Node;
 use incumbent_core::store::{Lane, Store};
+use incumbent_proving::{Proxy, Wire};
 
 #[tokio::test]
 async fn a_beat_is_one_command_and_one_round_trip() {
     let server = Server::start(&[]);
-    let proxy = Proxy::to(server.port).await;
-    let store = open(&proxy.url()).await;
+    let proxy = Proxy::over(Wire::REDIS, server.port()).await;
+    let store = open(&through(&proxy)).await;
     let reads = || vec![read("roster/a"), read("board")];
     send(&store, Lane::Beat, vec![create("member/a", 0)], reads()).await.unwrap();
-    let before = proxy.traffic();
+    // The connection in reserve comes up meanwhile.
+    let (before, scripts) = (proxy.quiet().await, proxy.sent("EVAL"));
     let calls = || server.statistic("commandstats", "cmdstat_evalsha");
     let called = calls();
     for attempt in 1..=100 {
@@ -27,8 +28,8 @@ async fn a_beat_is_one_command_and_one_round_trip() {
         assert_eq!(reply.writes, [applied(attempt)]);
     }
     let after = proxy.traffic();
-    assert_eq!(after.trips - before.trips, 100);
-    assert_eq!(after.scripts - before.scripts, 100);
+    assert_eq!(after.requests - before.requests, 100);
+    assert_eq!(proxy.sent("EVAL") - scripts, 100);
     assert_eq!(after.connections, before.connections);
     assert_eq!(calls() - called, 100);
     assert_eq!(server.statistic("commandstats", "cmdstat_eval"), 1, "only when it was opened");
@@ -42,8 +43,8 @@ async fn many_leases_cost_the_same_beat() {
     let server = Server::start(&[]);
     let mut costs = Vec::new();
     for count in [0, 300] {
-        let proxy = Proxy::to(server.port).await;
-        let store = open(&proxy.url()).await;
+        let proxy = Proxy::over(Wire::REDIS, server.port()).await;
+        let store = open(&through(&proxy)).await;
         assert!(store.capabilities().push);
         let node = Node::builder()
             .cluster(format!("cost-{count}"))
@@ -59,11 +60,11 @@ async fn many_leases_cost_the_same_beat() {
             let leadership = tokio::time::timeout(Duration::from_secs(20), campaign.elected());
             held.push((leadership.await.unwrap().unwrap(), campaign));
         }
-        quiet(&proxy).await;
+        proxy.quiet().await;
         let before = proxy.traffic();
         common::pause(6000).await;
         let after = proxy.traffic();
-        let (trips, up) = (after.trips - before.trips, after.bytes_up - before.bytes_up);
+        let (trips, up) = (after.requests - before.requests, after.bytes_up - before.bytes_up);
         println!("{count} leases: {trips} round trips, {up} bytes up in two ttls");
         costs.push((trips, up));
         drop(held);

@@ -6,11 +6,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::proxy::{Mood, Proxy};
 use common::{
-    Server, applied, beat, create, eventually, find, open, pause, read, send, version, write,
+    Server, applied, beat, create, eventually, find, open, pause, read, send, through, version,
+    write,
 };
 use incumbent_core::store::{ErrorKind, Key, Lane, Store, StoreError, Write};
+use incumbent_proving::{Mood, Proxy, Wire};
 use incumbent_redis::{RedisOptions, RedisStore};
 use redis::Value;
 
@@ -55,7 +56,7 @@ async fn settings_that_lose_writes_are_no_durability() {
 #[tokio::test]
 async fn a_hung_server_makes_outcomes_unknown_and_is_used_again() {
     let server = Server::start(&[]);
-    let options = RedisOptions::new("127.0.0.1", server.port)
+    let options = RedisOptions::new("127.0.0.1", server.port())
         .timeout(Duration::from_millis(300))
         .connect_timeout(Duration::from_millis(300));
     let store = RedisStore::connect_with(options).await.unwrap();
@@ -81,37 +82,37 @@ async fn a_hung_server_makes_outcomes_unknown_and_is_used_again() {
 #[tokio::test]
 async fn a_half_open_connection_is_left_after_one_missing_answer() {
     let server = Server::start(&[]);
-    let proxy = Proxy::to(server.port).await;
-    let store = open(&proxy.url()).await;
+    let proxy = Proxy::over(Wire::REDIS, server.port()).await;
+    let store = open(&through(&proxy)).await;
     send(&store, Lane::Beat, vec![create("a", 1)], vec![]).await.unwrap();
-    proxy.become_(Mood::Silent);
+    let before = proxy.quiet().await.connections;
+    proxy.set(Mood::Silent);
     // The caller gives up long before the store does, as a node does after a third of its ttl.
     let sending = send(&store, Lane::Beat, vec![beat("a", 1, 2)], vec![]);
     assert!(tokio::time::timeout(Duration::from_millis(100), sending).await.is_err());
-    let before = proxy.traffic().connections;
-    proxy.become_(Mood::Fine);
+    eventually("another is made at once", || proxy.traffic().connections == before + 1).await;
+    proxy.set(Mood::Fine);
     let reply = send(&store, Lane::Beat, vec![], vec![read("a")]).await.unwrap();
     assert_eq!(reply.reads.len(), 1);
-    assert_eq!(proxy.traffic().connections, before + 1);
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_the_write_is_sent_only_once() {
     let server = Server::start(&[]);
-    let proxy = Proxy::to(server.port).await;
-    let store = open(&proxy.url()).await;
+    let proxy = Proxy::over(Wire::REDIS, server.port()).await;
+    let store = open(&through(&proxy)).await;
     for lane in [Lane::Beat, Lane::Change] {
         let key = format!("{lane:?}");
         send(&store, lane, vec![create(&key, 1)], vec![]).await.unwrap();
         for attempt in 2..12 {
-            let before = proxy.traffic().scripts;
-            proxy.become_(Mood::LoseAnswers);
+            let before = proxy.sent("EVAL");
+            proxy.set(Mood::LoseAnswers);
             let writes = vec![beat(&key, attempt - 1, attempt)];
             let error = send(&store, lane, writes, vec![]).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
-            proxy.become_(Mood::Fine);
+            proxy.set(Mood::Fine);
             pause(20).await;
-            assert_eq!(proxy.traffic().scripts, before + 1, "it was sent again by itself");
+            assert_eq!(proxy.sent("EVAL"), before + 1, "it was sent again by itself");
             let reply = send(&store, lane, vec![], vec![read(&key)]).await.unwrap();
             assert!(format!("{reply:?}").contains(version(attempt).as_str()), "it was applied");
         }
@@ -137,7 +138,7 @@ async fn a_demoted_primary_is_left_and_never_read() {
     let store = open(&server.url()).await;
     write(&store, create("a", 1)).await.unwrap();
     find(&store, "a").await.unwrap();
-    let port = primary.port.to_string();
+    let port = primary.port().to_string();
     server.command(&["REPLICAOF", "127.0.0.1", &port]);
     eventually("it follows", || {
         let info = server.command(&["INFO", "replication"]);
@@ -232,7 +233,7 @@ async fn replicas_that_are_waited_for_and_missing_make_outcomes_unknown() {
     let error = write(&store, create("a", 1)).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unknown, "{error}");
     assert!(error.message.contains("0 of wait=1"), "{error}");
-    let port = server.port.to_string();
+    let port = server.port().to_string();
     let replica = Server::start(&["--replicaof", "127.0.0.1", &port]);
     eventually("the replica follows", || server.statistic("replication", "connected_slaves") > 0)
         .await;
@@ -250,7 +251,7 @@ async fn replicas_that_are_waited_for_and_missing_make_outcomes_unknown() {
 
 #[tokio::test]
 async fn nobody_there_is_unavailable_and_a_cluster_is_rejected() {
-    let port = common::server::free_port();
+    let port = incumbent_proving::server::free_port();
     let error = RedisStore::connect(&format!("redis://127.0.0.1:{port}")).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
     assert!(error.message.contains(&port.to_string()), "{error}");

@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Place, Server, applied, beat, create, find, list, open, operator, read, send, version, write,
+    Server, applied, beat, create, find, list, open, operator, read, send, shared, version, write,
 };
 use incumbent_core::store::{ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Put, Read};
 use incumbent_core::store::{Stamp, Store, Write};
@@ -38,8 +38,7 @@ async fn records_are_readable_with_redis_cli() {
 
 #[tokio::test]
 async fn refused_writes_undo_nothing_and_reads_come_after_writes() {
-    let place = Place::new();
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     let writes = vec![create("a", 1), beat("b", 7, 2), create("a", 3), create("c", 4)];
     let reads = vec![
         read("a"),
@@ -59,8 +58,7 @@ async fn refused_writes_undo_nothing_and_reads_come_after_writes() {
 
 #[tokio::test]
 async fn ten_thousand_records_are_written_and_read_in_order() {
-    let place = Place::new();
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     let most = store.capabilities().max_operations;
     let keys: Vec<String> = (0..10_000).map(|number| format!("lease/{number:05}")).collect();
     for (round, some) in keys.chunks(most).enumerate() {
@@ -160,8 +158,7 @@ async fn keys_that_hold_something_else_are_named_and_nothing_is_written() {
 
 #[tokio::test]
 async fn ages_come_from_the_server() {
-    let place = Place::new();
-    let store = open(&place.url()).await;
+    let store = open(&shared()).await;
     write(&store, create("member/a", 1)).await.unwrap();
     common::pause(300).await;
     let age = find(&store, "member/a").await.unwrap().age.unwrap();

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::{Hints, Server, applied, create, eventually, open, write};
-use incumbent_core::store::{ErrorKind, Key, Store, Write};
+use incumbent_core::store::{Access, ErrorKind, Key, Store, Write};
 use incumbent_redis::{RedisOptions, RedisStore};
 use redis::Value;
 
@@ -16,7 +16,7 @@ async fn passwords_are_asked_for_and_never_shown() {
     let server = Server::start(&[]);
     server.command(&["ACL", "SETUSER", "app", "on", ">s3cret@/?#", "~*", "&*", "+@all"]);
     server.command(&["CONFIG", "SET", "requirepass", "s3cret"]);
-    let port = server.port;
+    let port = server.port();
     for (url, step) in [
         (format!("redis://127.0.0.1:{port}"), "REDISCLI_AUTH"),
         (format!("redis://127.0.0.1:{port}/2"), "REDISCLI_AUTH"),
@@ -42,7 +42,7 @@ async fn a_password_file_is_read_again_for_each_connection() {
     let path = server.path().join("password");
     std::fs::write(&path, "first\n").unwrap();
     set_password(&server, "first");
-    let url = format!("redis://app@127.0.0.1:{}?passwordfile={}", server.port, path.display());
+    let url = format!("redis://app@127.0.0.1:{}?passwordfile={}", server.port(), path.display());
     let store = open(&url).await;
     write(&store, create("a", 1)).await.unwrap();
     set_password(&server, "second");
@@ -65,7 +65,7 @@ fn set_password(server: &Server, password: &str) {
 #[tokio::test]
 async fn the_least_rights_are_enough_and_less_is_rejected() {
     let server = Server::start(&[]);
-    let url = format!("redis://least:secret@127.0.0.1:{}/1?prefix=app", server.port);
+    let url = format!("redis://least:secret@127.0.0.1:{}/1?prefix=app", server.port());
     let acl = RedisOptions::parse(&url).unwrap().acl();
     let acl = acl.replace(['\''], "").replace("PASSWORD", "secret");
     let words: Vec<&str> = acl.split(' ').collect();
@@ -115,7 +115,7 @@ async fn tls_is_checked_on_both_sides() {
     let place = tempfile::tempdir().unwrap();
     certificates(place.path());
     let at = |name: &str| place.path().join(name).display().to_string();
-    let port = common::server::free_port();
+    let port = incumbent_proving::server::free_port();
     let (ca, cert, key) = (at("ca.pem"), at("cert.pem"), at("key.pem"));
     let _server = Server::start(&[
         "--tls-port",
@@ -141,7 +141,7 @@ async fn tls_is_checked_on_both_sides() {
         (format!("{}?cafile={ca}&{client}", base.replace("localhost", "127.0.0.1")), "valid for"),
         (format!("{base}?cafile={}&{client}", at("none.pem")), "PEM file"),
         (format!("{base}?cafile={ca}&certfile={cert}&keyfile={cert}"), "keyfile="),
-        (format!("rediss://localhost:{}?cafile={ca}", _server.port), "speaks TLS"),
+        (format!("rediss://localhost:{}?cafile={ca}", _server.port()), "speaks TLS"),
     ] {
         let error = RedisStore::connect(&url).await.unwrap_err();
         // A server that wants a certificate says so only after the handshake, and may be gone
@@ -168,4 +168,28 @@ fn certificates(place: &Path) {
     std::fs::write(place.join("ca.pem"), authority.pem()).unwrap();
     std::fs::write(place.join("cert.pem"), leaf.pem()).unwrap();
     std::fs::write(place.join("key.pem"), key.serialize_pem()).unwrap();
+}
+
+#[tokio::test]
+async fn o36_a_user_that_may_only_read_can_look() {
+    let server = Server::start(&[]);
+    let place = format!("127.0.0.1:{}?prefix=app", server.port());
+    let store = open(&format!("redis://{place}")).await;
+    assert_eq!(write(&store, create("a", 1)).await, Ok(applied(1)));
+    let options = RedisOptions::parse(&format!("redis://looker:secret@{place}")).unwrap();
+    let options = options.access(Access::Look);
+    let acl = options.acl().replace('\'', "").replace("PASSWORD", "secret");
+    for right in ["+hset", "+hdel", "+zadd", "+zrem", "+publish"] {
+        assert!(!acl.contains(right), "{acl}");
+    }
+    let words: Vec<&str> = acl.split(' ').collect();
+    assert_eq!(server.command(&words), Value::Okay, "{acl}");
+    let looker = RedisStore::connect_with(options).await.unwrap();
+    assert!(common::find(&looker, "a").await.is_some());
+    assert_eq!(common::list(&looker, "").await.len(), 1);
+    let hints = Hints::of(&looker);
+    eventually("a subscription", || hints.count() > 0).await;
+    let error = write(&looker, create("b", 2)).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
+    assert_eq!(common::list(&store, "").await.len(), 1);
 }

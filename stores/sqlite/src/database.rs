@@ -11,7 +11,9 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use crate::error::{During, translate};
 use crate::exchange::Statements;
-use crate::files::{FileId, Files, Paths, network_file_system};
+use crate::file_system;
+use crate::files::{FileId, Files, Paths, Standing, names};
+use crate::mount::is_mount_point;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::schema;
 
@@ -21,7 +23,7 @@ pub(crate) struct Database {
     pub(crate) connection: Connection,
     pub(crate) paths: Paths,
     pub(crate) statements: Statements,
-    files: Files,
+    pub(crate) files: Files,
 }
 
 impl Database {
@@ -33,14 +35,9 @@ impl Database {
     ) -> Result<Self, StoreError> {
         let path = &options.path;
         let fail = |error| translate(path, &error, during);
-        let before = ensure_file(options, during)?;
-        if let Some(name) = network_file_system(path) {
-            return Err(StoreError::rejected(format!(
-                "SQLite database {}: it is on {name}, a network file system, where SQLite's \
-                 write-ahead log doesn't work. Use a local disk, or another kind of store",
-                path.display()
-            )));
-        }
+        ensure_file(options, during)?;
+        refuse_place(path)?;
+        let before = FileId::look(path).map_err(|_| replaced(path))?;
         let mut connection = connect(path, OpenFlags::empty()).map_err(fail)?;
         if connection.is_readonly(MAIN_DB).map_err(fail)? {
             return Err(read_only(path));
@@ -51,19 +48,69 @@ impl Database {
         // This reads and thereby opens the log, so its identity can be taken below.
         schema::prepare(&mut connection, path, &options.prefix, during)?;
         let opened = Paths::of(path).and_then(|paths| Ok((Files::look(&paths)?, paths)));
-        match opened {
-            Ok((files, paths)) if files.belong_to(before) => {
-                let statements = Statements::new(&options.prefix);
-                Ok(Self { connection, paths, statements, files })
-            }
-            _ => Err(replaced(path)),
-        }
+        let (files, paths) = match opened {
+            Ok((files, paths)) if files.belong_to(before) => (files, paths),
+            Ok(_) | Err(_) => return Err(replaced(path)),
+        };
+        let statements = Statements::new(&options.prefix);
+        let database = Self { connection, paths, statements, files };
+        // A name that it got only now is seen here.
+        database.check().map(|()| database)
     }
 
-    /// Whether other processes that open the path get the same files as this connection.
-    pub(crate) fn is_current(&self) -> bool {
-        self.files.still_at(&self.paths)
+    /// Whether other processes that open the database get the same files as this connection.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let path = &self.paths.database;
+        match self.files.standing(&self.paths) {
+            Standing::Current => Ok(()),
+            Standing::Linked(names) => Err(linked(path, names)),
+            Standing::Replaced => Err(replaced(path)),
+        }
     }
+}
+
+/// Refuses a file that others may have open without sharing its log: they would be in a cluster of
+/// their own, and nobody would notice.
+pub(crate) fn refuse_place(path: &Path) -> Result<(), StoreError> {
+    let reject = |why: String| {
+        Err(StoreError::rejected(format!("SQLite database {}: {why}", path.display())))
+    };
+    if let Some(name) = file_system::network(path) {
+        return reject(format!(
+            "it is on {name}, a file system of several machines, where SQLite's write-ahead log \
+             doesn't work. Use a local disk, or another kind of store"
+        ));
+    }
+    let paths = Paths::of(path).map_err(|_| replaced(path))?;
+    if !paths.lead_to_one_file().map_err(|_| replaced(path))? {
+        return reject(format!(
+            "this path leads to another file than {}, which SQLite would open. Give the file by \
+             its own name",
+            paths.real.display()
+        ));
+    }
+    if is_mount_point(&paths.real) {
+        return reject(format!(
+            "{} is itself a mount point. A file that is mounted alone gets a write-ahead log of \
+             its own there, and whoever uses it by another name isn't seen. Mount its directory \
+             instead of the file",
+            paths.real.display()
+        ));
+    }
+    match names(path).map_err(|_| replaced(path))? {
+        0 | 1 => Ok(()),
+        names => Err(linked(path, names)),
+    }
+}
+
+/// What to say about a file with several names.
+fn linked(path: &Path, names: u64) -> StoreError {
+    StoreError::rejected(format!(
+        "SQLite database {}: the file has {names} names (hard links), and each has a write-ahead \
+         log of its own: whoever uses another name isn't seen. Remove the other names (find -samefile \
+         lists them), or use a copy or a symbolic link in their place",
+        path.display()
+    ))
 }
 
 /// What to say when the path no longer leads to the open files.
@@ -75,29 +122,30 @@ pub(crate) fn replaced(path: &Path) -> StoreError {
     ))
 }
 
-/// Sees that there is a file, and which.
+/// What is said about devices, pipes and sockets.
+pub(crate) const NO_FILE: &str = "this is a device, a pipe or a socket. Name a regular file";
+
+/// Sees that there is a file.
 ///
 /// A missing file is made by SQLite itself: opening and closing it here would drop the locks that
 /// another connection of this process may hold on it.
-fn ensure_file(options: &SqliteOptions, during: During) -> Result<FileId, StoreError> {
+fn ensure_file(options: &SqliteOptions, during: During) -> Result<(), StoreError> {
     let path = &options.path;
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            return Err(StoreError::rejected(format!(
-                "SQLite database {}: this is a directory. Name a file in it",
-                path.display()
-            )));
+        Ok(metadata) if metadata.is_dir() => Err(StoreError::rejected(format!(
+            "SQLite database {}: this is a directory. Name a file in it",
+            path.display()
+        ))),
+        Ok(metadata) if !metadata.is_file() => {
+            Err(StoreError::rejected(format!("SQLite database {}: {NO_FILE}", path.display())))
         }
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make_file(options, during)?,
-        Err(error) => {
-            return Err(StoreError::rejected(format!(
-                "SQLite database {}: {error}. See that this process may enter its directory",
-                path.display()
-            )));
-        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_file(options, during),
+        Err(error) => Err(StoreError::rejected(format!(
+            "SQLite database {}: {error}. See that this process may enter its directory",
+            path.display()
+        ))),
     }
-    FileId::look(path).map_err(|_| replaced(path))
 }
 
 fn make_file(options: &SqliteOptions, during: During) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use incumbent_core::store::{
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params};
 
-use crate::database::{Database, replaced};
+use crate::database::Database;
 use crate::error::{During, keeps_connection, translate};
 
 /// The SQL of this store. Each text is prepared once a connection.
@@ -67,22 +67,19 @@ impl Database {
         cluster: &str,
         exchange: &Exchange,
     ) -> Result<(Reply, bool), Failure> {
-        if !self.is_current() {
-            return Err(self.replaced(ErrorKind::Unavailable));
-        }
+        self.check().map_err(apart)?;
         let done = if exchange.writes.is_empty() {
             self.read_only(cluster, &exchange.reads)
         } else {
             self.read_write(cluster, exchange)
         }?;
-        // Until here the files could be swapped unnoticed. From here on a swap is later than
-        // this exchange.
-        if self.is_current() {
-            return Ok(done);
+        // Until here the files could be swapped unnoticed, or get another name. From here on
+        // that is later than this exchange.
+        match self.check() {
+            Ok(()) => Ok(done),
+            Err(error) if exchange.writes.is_empty() => Err(apart(error)),
+            Err(error) => Err(apart(StoreError { kind: ErrorKind::Unknown, ..error })),
         }
-        let kind =
-            if exchange.writes.is_empty() { ErrorKind::Unavailable } else { ErrorKind::Unknown };
-        Err(self.replaced(kind))
     }
 
     /// How many changes of this cluster asked for a hint so far.
@@ -217,11 +214,11 @@ impl Database {
             reconnect: !keeps_connection(error) || !self.connection.is_autocommit(),
         }
     }
+}
 
-    fn replaced(&self, kind: ErrorKind) -> Failure {
-        let error = StoreError { kind, ..replaced(&self.paths.database) };
-        Failure { error, reconnect: true }
-    }
+/// Others may have other files: this connection is of no use any more.
+fn apart(error: StoreError) -> Failure {
+    Failure { error, reconnect: true }
 }
 
 fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {

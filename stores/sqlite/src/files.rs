@@ -8,15 +8,18 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Where the database and its companions are.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     /// As given, so that a symbolic link that is turned elsewhere counts as a replaced file.
     pub(crate) database: PathBuf,
-    /// Beside the real file, whatever links lead to it.
+    /// Where all symbolic links lead to, which is what SQLite opens.
+    pub(crate) real: PathBuf,
+    /// Beside the real file.
     pub(crate) log: PathBuf,
-    index: PathBuf,
+    pub(crate) index: PathBuf,
 }
 
 impl Paths {
@@ -28,36 +31,77 @@ impl Paths {
             name.push(OsStr::new(suffix));
             PathBuf::from(name)
         };
-        Ok(Self { database: database.to_owned(), log: beside("-wal"), index: beside("-shm") })
+        let (log, index) = (beside("-wal"), beside("-shm"));
+        Ok(Self { database: database.to_owned(), real, log, index })
     }
+
+    /// Whether the path leads to the very file that SQLite opens. The links in /proc don't: they
+    /// cross over into other namespaces, which their text can't.
+    pub(crate) fn lead_to_one_file(&self) -> io::Result<bool> {
+        Ok(FileId::look(&self.database)? == FileId::look(&self.real)?)
+    }
+}
+
+/// What has become of the files that a connection has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Others who open the path get the same files.
+    Current,
+    /// The database has so many names. Whoever opens another has another log.
+    Linked(u64),
+    /// Others who open the path get other files, or none.
+    Replaced,
 }
 
 /// The identities of the files behind [`Paths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
     database: FileId,
-    log: FileId,
-    index: FileId,
+    /// How many names the database has.
+    names: u64,
+    beside: Beside,
+}
+
+/// What is beside the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// The log and its index.
+    Log(FileId, FileId),
+    /// A log with changes, and no index.
+    Unindexed,
+    /// No log: all that was ever written is in the file, of this size and time.
+    Nothing(u64, Option<SystemTime>),
 }
 
 impl Files {
-    /// What is there now. An error means that one of them is not.
+    /// What is there now. An error means that the database is not.
     pub(crate) fn look(paths: &Paths) -> io::Result<Self> {
-        Ok(Self {
-            database: FileId::look(&paths.database)?,
-            log: FileId::look(&paths.log)?,
-            index: FileId::look(&paths.index)?,
-        })
+        let database = fs::metadata(&paths.database)?;
+        let beside = match (present(&paths.log)?, present(&paths.index)?) {
+            (Some(log), Some(index)) => Beside::Log(FileId::of(&log), FileId::of(&index)),
+            (Some(log), None) if log.len() > 0 => Beside::Unindexed,
+            (Some(_) | None, _) => Beside::Nothing(database.len(), database.modified().ok()),
+        };
+        Ok(Self { database: FileId::of(&database), names: count_names(&database), beside })
     }
 
-    /// Whether the paths still lead to the same files.
-    pub(crate) fn still_at(&self, paths: &Paths) -> bool {
-        Self::look(paths).is_ok_and(|now| now == *self)
+    /// What is beside the database.
+    pub(crate) fn beside(&self) -> Beside {
+        self.beside
     }
 
-    /// Whether this is the file that was there before it was opened.
+    /// Whether the paths still lead to the same files, and to nothing but these.
+    pub(crate) fn standing(&self, paths: &Paths) -> Standing {
+        match Self::look(paths) {
+            Ok(now) if now.names > 1 => Standing::Linked(now.names),
+            Ok(now) if now == *self => Standing::Current,
+            Ok(_) | Err(_) => Standing::Replaced,
+        }
+    }
+
+    /// Whether this is the file that was there before it was opened, with its log.
     pub(crate) fn belong_to(&self, database: FileId) -> bool {
-        self.database == database
+        self.database == database && matches!(self.beside, Beside::Log(..))
     }
 }
 
@@ -86,27 +130,28 @@ impl FileId {
     }
 }
 
-/// The name of the network file system that this path is on, if it is on one.
-///
-/// SQLite can't tell: its log seems to work there until two machines use it.
-#[cfg(target_os = "linux")]
-pub(crate) fn network_file_system(path: &Path) -> Option<&'static str> {
-    const KNOWN: [(u32, &str); 8] = [
-        (0x0000_6969, "NFS"),
-        (0x0000_517b, "SMB"),
-        (0xff53_4d42, "CIFS"),
-        (0xfe53_4d42, "SMB"),
-        (0x00c3_6400, "Ceph"),
-        (0x5346_414f, "AFS"),
-        (0x0bd0_0bd0, "Lustre"),
-        (0x4750_4653, "GPFS"),
-    ];
-    // Its width and sign differ from machine to machine; the number is of 32 bits.
-    let kind = rustix::fs::statfs(path).ok()?.f_type as u32;
-    KNOWN.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
+/// What is known of a file, if it is there.
+fn present(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn network_file_system(_: &Path) -> Option<&'static str> {
-    None
+/// How many names a file has.
+pub(crate) fn names(path: &Path) -> io::Result<u64> {
+    fs::metadata(path).map(|metadata| count_names(&metadata))
+}
+
+#[cfg(unix)]
+fn count_names(metadata: &Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.nlink()
+}
+
+/// The standard library doesn't tell elsewhere.
+#[cfg(not(unix))]
+fn count_names(_: &Metadata) -> u64 {
+    1
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use incumbent_core::store::{HintGuard, Lane, Wake};
+use incumbent_core::store::{Access, HintGuard, Lane, Wake};
 
 use crate::bell::Bell;
 use crate::database::Database;
@@ -131,7 +131,7 @@ impl State {
         if self.subscribers.is_empty() {
             return (Vec::new(), None);
         }
-        if self.database.as_ref().is_some_and(|database| !database.is_current()) {
+        if self.database.as_ref().is_some_and(|database| database.check().is_err()) {
             // Counters of another file say nothing.
             self.forget();
         }
@@ -167,7 +167,15 @@ impl State {
         if self.database.is_none() {
             // Until it succeeds, try as often as the bell would look anyway.
             self.interval = Duration::from_secs(1);
-            let database = Database::open(&self.options, self.busy, During::Work).ok()?;
+            let (options, busy) = (&self.options, self.busy);
+            let database = match options.access {
+                // One that nobody has open doesn't change, until somebody opens it.
+                Access::Look => {
+                    let found = Database::look(options, busy, During::Work).ok().flatten();
+                    found.filter(Database::is_live)?
+                }
+                _ => Database::open(options, busy, During::Work).ok()?,
+            };
             self.interval = bell.watch(&database.paths.log);
             self.data_version = None;
             self.database = Some(database);

@@ -3,16 +3,17 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use incumbent_core::store::{Exchange, Lane, Reply, StoreError};
+use incumbent_core::store::{Access, Exchange, Lane, Reply, StoreError};
 use tokio::sync::oneshot;
 
 use crate::bell;
 use crate::database::Database;
 use crate::error::During;
 use crate::exchange::Failure;
+use crate::looking;
 use crate::options::SqliteOptions;
 
 /// After so many writes of the beat another lane copies the log into the database. At three pages
@@ -33,7 +34,7 @@ enum Job {
         answer: oneshot::Sender<Answered>,
     },
     Checkpoint,
-    /// Closes the connection if its files were deleted or replaced.
+    /// Closes the connection if others may have other files than it.
     Check,
 }
 
@@ -46,7 +47,7 @@ impl LaneSender {
         options: Arc<SqliteOptions>,
         first: Option<Database>,
         checkpoints: Option<Self>,
-    ) -> io::Result<Self> {
+    ) -> io::Result<(Self, JoinHandle<()>)> {
         let (jobs, queue) = mpsc::channel();
         let name = match lane {
             Lane::Beat => "incumbent-sqlite-beat",
@@ -55,13 +56,13 @@ impl LaneSender {
         };
         let busy = options.busy_of(lane);
         let mut lane = LaneThread { options, busy, database: None, checkpoints, beats: 0 };
-        thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             if let Some(database) = first {
                 lane.adopt(database);
             }
             lane.run(&queue);
         })?;
-        Ok(Self { jobs })
+        Ok((Self { jobs }, thread))
     }
 
     /// Queues an exchange and waits for its answer.
@@ -104,12 +105,18 @@ impl LaneThread {
                     let _ = answer.send(self.exchange(&cluster, &exchange));
                 }
                 Job::Checkpoint => self.checkpoint(),
-                Job::Check => self.database = self.database.take().filter(Database::is_current),
+                Job::Check => {
+                    self.database = self.database.take().filter(|it| it.check().is_ok());
+                }
             }
         }
     }
 
     fn exchange(&mut self, cluster: &str, exchange: &Exchange) -> Answered {
+        if self.options.access == Access::Look {
+            let Self { options, database, busy, .. } = self;
+            return looking::exchange(database, options, *busy, (cluster, exchange));
+        }
         let database = self.database()?;
         match database.exchange(cluster, exchange) {
             Ok((reply, hint)) => {

@@ -21,6 +21,10 @@
 //!
 //! - A file on a local disk that all processes of the cluster can read and write. Network file
 //!   systems are refused: SQLite's write-ahead log needs memory that all its users share.
+//! - One name for that file. SQLite keeps the log beside the name, so that processes with
+//!   different names for one file would never see each other. A file with several hard links is
+//!   refused, also when it gets the second while in use, and so is one that is itself a mount
+//!   point: mount its directory. Symbolic links are fine.
 //! - The right to make three tables and two views whose names start with `incumbent_` (another
 //!   prefix with `?prefix=`), and to switch the file to the write-ahead log, which stays on.
 //!   Nothing else in the file is touched.
@@ -47,6 +51,8 @@
 //!
 //! - Deleting or restoring the file takes the terms back with it, as it would with any database:
 //!   stop the nodes first.
+//! - A copy of the file is another store. So is what each container sees of a file in its image;
+//!   the store warns where the file is on an overlay file system.
 //! - If a process holds the same file open through a second copy of the SQLite library, or opens
 //!   and closes it as a plain file, the operating system drops the locks of the first copy. That
 //!   is SQLite's rule, not incumbent's; a file of its own avoids it.
@@ -57,16 +63,22 @@
 //! who is there; values in `incumbent_records` are JSON text.
 
 mod bell;
+mod closing;
 mod database;
 mod error;
 mod exchange;
+mod file_system;
 mod files;
 mod hints;
 mod lane;
+mod looking;
+mod mount;
+mod obstacles;
 mod options;
 mod schema;
 mod store;
 mod url;
 
+pub use closing::until_closed;
 pub use options::{HintSource, SqliteOptions, Synchronous};
 pub use store::SqliteStore;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use incumbent_core::store::{Lane, StoreError};
+use incumbent_core::store::{Access, Lane, StoreError};
 
 /// Which file, and how it is used.
 ///
@@ -16,6 +16,7 @@ pub struct SqliteOptions {
     pub(crate) synchronous: Synchronous,
     pub(crate) create: bool,
     pub(crate) hints: HintSource,
+    pub(crate) access: Access,
 }
 
 /// When a write counts as written.
@@ -50,6 +51,7 @@ impl SqliteOptions {
             synchronous: Synchronous::Full,
             create: true,
             hints: HintSource::Watch,
+            access: Access::Full,
         }
     }
 
@@ -99,6 +101,14 @@ impl SqliteOptions {
     #[must_use]
     pub fn hints(mut self, hints: HintSource) -> Self {
         self.hints = hints;
+        self
+    }
+
+    /// What the store is opened for: [`Access::Full`] by default. To look, it is enough to be able
+    /// to read the file, its `-wal` and its `-shm`, and neither a file nor a table is made.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
         self
     }
 

@@ -23,6 +23,17 @@ pub(crate) fn prepare(
     if !is_complete(connection, prefix).map_err(fail)? {
         make(connection, prefix).map_err(fail)?;
     }
+    check(connection, path, prefix, during)
+}
+
+/// Whether this version can read tables of that format.
+pub(crate) fn check(
+    connection: &Connection,
+    path: &Path,
+    prefix: &str,
+    during: During,
+) -> Result<(), StoreError> {
+    let fail = |error| translate(path, &error, during);
     match format(connection, prefix).map_err(fail)? {
         Some(FORMAT) => Ok(()),
         Some(newer) if newer > FORMAT => Err(StoreError::rejected(format!(
@@ -45,7 +56,8 @@ pub(crate) fn sql(prefix: &str) -> String {
     SCHEMA.replace("{prefix}", prefix).replace("{format}", &FORMAT.to_string())
 }
 
-fn is_complete(connection: &Connection, prefix: &str) -> rusqlite::Result<bool> {
+/// Whether all tables are there.
+pub(crate) fn is_complete(connection: &Connection, prefix: &str) -> rusqlite::Result<bool> {
     let tables: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN (?1, ?2, ?3)",
         ["records", "hints", "meta"].map(|name| format!("{prefix}{name}")),

@@ -3,15 +3,19 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
+    Access, Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
 };
 
+use crate::closing;
 use crate::database::Database;
 use crate::error::During;
+use crate::file_system;
 use crate::hints::Watcher;
 use crate::lane::LaneSender;
+use crate::obstacles;
 use crate::options::{SqliteOptions, Synchronous};
 
 /// Records in a SQLite database. Clones share their connections, which close with the last.
@@ -26,6 +30,15 @@ struct Inner {
     change: LaneSender,
     watch: LaneSender,
     watcher: Watcher,
+    durable: bool,
+    /// They end when the lanes above are gone.
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        closing::begun(self.threads.drain(..));
+    }
 }
 
 impl SqliteStore {
@@ -41,7 +54,11 @@ impl SqliteStore {
     /// its disk is full. The message names the file and the next step.
     pub fn open(options: impl Into<SqliteOptions>) -> Result<Self, StoreError> {
         let options = Arc::new(options.into().checked()?);
-        let first = Database::open(&options, options.busy_of(Lane::Beat), During::Open)?;
+        let busy = options.busy_of(Lane::Beat);
+        let first = match options.access {
+            Access::Look => Database::look(&options, busy, During::Open)?.filter(Database::is_live),
+            _ => Some(Database::open(&options, busy, During::Open)?),
+        };
         let start = |lane, first, checkpoints| {
             LaneSender::start(lane, Arc::clone(&options), first, checkpoints).map_err(|error| {
                 StoreError::unavailable(format!(
@@ -50,11 +67,16 @@ impl SqliteStore {
                 ))
             })
         };
-        let change = start(Lane::Change, None, None)?;
-        let watch = start(Lane::Watch, None, None)?;
-        let beat = start(Lane::Beat, Some(first), Some(change.clone()))?;
+        let (change, changes) = start(Lane::Change, None, None)?;
+        let (watch, watches) = start(Lane::Watch, None, None)?;
+        let (beat, beats) = start(Lane::Beat, first, Some(change.clone()))?;
+        let threads = vec![changes, watches, beats];
         let watcher = Watcher::new(&options);
-        Ok(Self { inner: Arc::new(Inner { options, beat, change, watch, watcher }) })
+        let durable =
+            options.synchronous == Synchronous::Full && !file_system::is_memory(&options.path);
+        Ok(Self {
+            inner: Arc::new(Inner { options, beat, change, watch, watcher, durable, threads }),
+        })
     }
 
     /// Opens the database that a URL names; see [`SqliteOptions::parse`].
@@ -81,7 +103,7 @@ impl Store for SqliteStore {
             clock: true,
             max_operations: 10_000,
             max_value: 16 * 1024 * 1024,
-            durable: self.inner.options.synchronous == Synchronous::Full,
+            durable: self.inner.durable,
             shared: true,
         }
     }
@@ -109,15 +131,20 @@ impl Store for SqliteStore {
         self.inner.watcher.subscribe(cluster, wake).ok()
     }
 
+    fn obstacles(&self) -> Obstacles<'_> {
+        Box::pin(obstacles::find(self.path()))
+    }
+
     fn warnings(&self) -> Vec<String> {
-        match self.inner.options.synchronous {
-            Synchronous::Full => Vec::new(),
-            Synchronous::Normal => vec![
+        let power = match self.inner.options.synchronous {
+            Synchronous::Full => None,
+            Synchronous::Normal => Some(
                 "synchronous is normal: if the machine loses its power, the last acknowledged \
                  writes may be gone, terms included. Leave synchronous= out of the URL."
                     .to_owned(),
-            ],
-        }
+            ),
+        };
+        power.into_iter().chain(file_system::warning(self.path())).collect()
     }
 }
 

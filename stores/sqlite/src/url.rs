@@ -4,29 +4,43 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::{Form, decoded_bytes, names_a_user, shown};
 
 use crate::options::{HintSource, SqliteOptions, Synchronous};
 
 pub(crate) fn parse(url: &str) -> Result<SqliteOptions, StoreError> {
     let Some(rest) = url.strip_prefix("sqlite:") else {
         return Err(StoreError::rejected(format!(
-            "{url:?} is no SQLite URL: it starts with sqlite:, as in sqlite:app.db"
+            "{:?} is not the URL of SQLite: it starts with sqlite:, as in sqlite:app.db",
+            shown(url)
         )));
     };
+    if names_a_user(rest) {
+        return Err(StoreError::rejected(
+            "the SQLite URL has an @ where others have a user, a password and a host: write \
+             sqlite:path/to/file.db with %40 for an @, or the scheme of the server that is meant",
+        ));
+    }
+    if url.chars().any(char::is_control) || url.ends_with(char::is_whitespace) {
+        return Err(StoreError::rejected(format!(
+            "the SQLite URL {:?} ends in a blank or has the end of a line or another control \
+             character in it: take it away, or write %20 for a blank that is meant",
+            shown(url)
+        )));
+    }
+    if rest.starts_with("~/") {
+        return Err(StoreError::rejected(format!(
+            "{:?}: only a shell replaces a ~, and only at the beginning of a word: write the \
+             directory itself, such as sqlite:\"$HOME\"/app.db, or ./~ for one of that name",
+            shown(url)
+        )));
+    }
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     // `sqlite:///var/app.db` and `sqlite://app.db` are in wide use for plain paths.
     let path = path.strip_prefix("//").unwrap_or(path);
     let mut options = SqliteOptions::new(decode(path)?);
-    let mut seen = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if seen.contains(&name) {
-            return Err(StoreError::rejected(format!(
-                "{name}={value} comes after another {name}= in the SQLite URL: keep one"
-            )));
-        }
-        seen.push(name);
-        options = apply(options, name, value)?;
+    for (name, value) in Form::SQLITE.options(query)? {
+        options = apply(options, name, &value)?;
     }
     options.checked()
 }
@@ -47,12 +61,7 @@ fn apply(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOption
         ("hints", "watch") => options.hints(HintSource::Watch),
         ("hints", "poll") => options.hints(HintSource::Poll),
         ("hints", _) => return Err(unknown(name, value, "watch or poll")),
-        (_, _) => {
-            return Err(StoreError::rejected(format!(
-                "{name}={value}: a SQLite URL has the options prefix, busy, synchronous, create \
-                 and hints, but no {name:?}"
-            )));
-        }
+        (_, _) => options,
     })
 }
 
@@ -62,36 +71,17 @@ fn unknown(name: &str, value: &str, known: &str) -> StoreError {
 
 /// Turns `%3f` into `?` and so on, byte by byte.
 fn decode(path: &str) -> Result<PathBuf, StoreError> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let byte = after
-            .split_first_chunk::<2>()
-            .and_then(|(digits, after)| Some((hexadecimal(*digits)?, after)));
-        let Some((byte, after)) = byte else {
-            return Err(StoreError::rejected(format!(
-                "{path:?}: a % in the path of a SQLite URL is followed by two hexadecimal \
-                 digits; write %25 for the sign itself"
-            )));
-        };
-        bytes.push(byte);
-        rest = after;
-    }
+    let bytes = decoded_bytes(path).ok_or_else(|| {
+        StoreError::rejected(format!(
+            "{path:?}: a % in the path of a SQLite URL is followed by two hexadecimal digits; \
+             write %25 for the sign itself"
+        ))
+    })?;
     path_of(bytes).ok_or_else(|| {
         StoreError::rejected(format!(
             "{path:?}: the decoded path is no text that this system knows"
         ))
     })
-}
-
-fn hexadecimal(digits: [u8; 2]) -> Option<u8> {
-    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
-    u8::try_from(high? * 16 + low?).ok()
 }
 
 #[cfg(unix)]
@@ -141,10 +131,10 @@ mod tests {
     fn what_is_not_understood_is_named_with_the_next_step() {
         let long = format!("sqlite:a.db?prefix={}", "x".repeat(42));
         for (url, value, step) in [
-            ("postgres:a", "postgres:a", "sqlite:app.db"),
+            ("postgres:a", "postgres:…", "sqlite:app.db"),
             ("sqlite:", "no database file", "sqlite:app.db"),
             ("sqlite::memory:", ":memory:", "memory: or solo:"),
-            ("sqlite:file:x?mode=memory", "mode=memory", "prefix, busy"),
+            ("sqlite:file:x?mode=memory", "mode=…", "prefix, busy"),
             ("sqlite:file:x", "file:x", "plain path"),
             ("sqlite:a%zz.db", "a%zz.db", "%25"),
             ("sqlite:a.db%4", "a.db%4", "%25"),
@@ -160,8 +150,9 @@ mod tests {
             ("sqlite:a.db?synchronous=off", "synchronous=off", "full or normal"),
             ("sqlite:a.db?create=maybe", "create=maybe", "yes or no"),
             ("sqlite:a.db?hints=", "hints=", "watch or poll"),
-            ("sqlite:a.db?color=red", "color=red", "synchronous"),
-            ("sqlite:a.db?busy=1&busy=2", "busy=2", "keep one"),
+            ("sqlite:a.db?color=red", "color=…", "synchronous"),
+            ("sqlite://me:hunter2@db/app", "has an @", "%40"),
+            ("sqlite:a.db?busy=1&busy=2", "busy=", "keep one"),
         ] {
             let error = parse(url).expect_err(url);
             assert_eq!(error.kind, ErrorKind::Rejected, "{url}");

@@ -1,123 +1,139 @@
-//! Private servers for the tests.
-//!
-//! Each listens on a free port of the loopback interface, keeps its data in a temporary
-//! directory, and is ended by its process id: at the end, on Ctrl-C, and by the kernel should
-//! this tool be killed. Another kind of server is one more file with one more [`Server`].
+//! Private servers for the tests. What they are and how they run is in `crates/proving`; here they
+//! are installed, started and told to the tests.
 
-mod azurite;
-mod etcd;
 mod install;
-mod instance;
-mod mariadb;
-mod moto;
-mod nats;
-mod postgres;
-mod redis;
 
 use std::io::Read;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
+use incumbent_proving::Server;
+use incumbent_proving::server::{azurite, etcd, mariadb, moto, nats, postgres, redis};
 
 use crate::step::{Context, Verdict};
 
-pub(crate) use instance::Running;
-
 /// A kind of server that tests want.
-pub(crate) struct Server {
+struct Kind {
     /// Its name on the command line.
-    pub(crate) name: &'static str,
-    /// The crate whose tests want it; without that crate there is nothing to start it for.
-    pub(crate) store: &'static str,
+    name: &'static str,
     /// The variable by which tests find it. One that is set already is left alone, and no server
     /// is started.
-    pub(crate) variable: &'static str,
-    /// Finds it or installs it, and starts it.
-    pub(crate) start: fn() -> Result<Running>,
-    /// What its tests start themselves beside it.
-    pub(crate) companions: &'static [Companion],
+    variable: &'static str,
+    /// Programs that it and its tests need, and the packages of the distribution that have them.
+    programs: &'static [(&'static str, &'static str)],
+    start: fn() -> Server,
+    url: fn(&Server) -> String,
 }
 
-/// A program that tests start themselves.
-pub(crate) struct Companion {
-    pub(crate) program: &'static str,
-    /// The package of the distribution that has it.
-    pub(crate) package: &'static str,
-    /// Set, so that tests fail without it instead of going on.
-    pub(crate) variable: &'static str,
-}
-
-const ALL: &[Server] = &[
-    postgres::SERVER,
-    redis::SERVER,
-    mariadb::SERVER,
-    etcd::SERVER,
-    nats::SERVER,
-    azurite::SERVER,
-    moto::SERVER,
+const ALL: &[Kind] = &[
+    Kind {
+        name: "postgres",
+        variable: postgres::VARIABLE,
+        programs: &[("postgres", "postgresql"), ("pgbouncer", "pgbouncer")],
+        start: || postgres::start(&[]),
+        url: |server| postgres::url(server, "postgres"),
+    },
+    Kind {
+        name: "redis",
+        variable: redis::VARIABLE,
+        programs: &[("redis-server", "redis-server")],
+        start: || redis::start(&[]),
+        url: redis::url,
+    },
+    Kind {
+        name: "mariadb",
+        variable: mariadb::VARIABLE,
+        programs: &[("mariadbd", "mariadb-server"), ("mariadb-install-db", "mariadb-server")],
+        start: || mariadb::start(&[]),
+        url: |server| mariadb::url(server, "root"),
+    },
+    Kind {
+        name: "etcd",
+        variable: etcd::VARIABLE,
+        // By `ip` tests part the servers of a cluster.
+        programs: &[("etcd", "etcd-server"), ("ip", "iproute2")],
+        start: || etcd::start(&[]),
+        url: etcd::url,
+    },
+    Kind {
+        name: "nats",
+        variable: nats::VARIABLE,
+        programs: &[("nats-server", "nats-server")],
+        start: nats::start,
+        url: nats::url,
+    },
+    Kind {
+        name: "azurite",
+        variable: azurite::VARIABLE,
+        programs: &[("node", "nodejs"), ("npm", "npm")],
+        start: azurite::start,
+        url: |server| azurite::url(server.port(), "incumbent"),
+    },
+    Kind {
+        name: MOTO,
+        variable: moto::VARIABLE,
+        programs: &[("python3", "python3"), ("pip", "python3-pip")],
+        start: moto::start,
+        url: moto::url,
+    },
 ];
 
-/// Those that can be done without: where they can't be had they are named, and no failure.
-const OPTIONAL: &[&str] = &[nats::SERVER.name, azurite::SERVER.name, moto::SERVER.name];
-
-/// Those that are slow, and started with `--full` alone.
-const FULL: &[&str] = &[moto::SERVER.name];
+/// It is slow, and for `--full` alone.
+const MOTO: &str = "moto";
 
 /// Starts all servers, and tells the tests where they are. One that can't be had is a failure,
-/// because the tests of its store would be missing, unless it is among the optional ones.
+/// because the tests of its store would be missing.
 pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
-    let (mut missing, mut without) = (Vec::new(), Vec::new());
-    // Tests that need one of them fail without it from here on.
-    context.variables.push(("INCUMBENT_REQUIRE_SERVERS".to_owned(), "1".to_owned()));
-    for server in ALL.iter().filter(|server| context.full || !FULL.contains(&server.name)) {
-        if !context.root.join(server.store).join("Cargo.toml").is_file() {
-            println!("{}: not needed, there is no {}", server.name, server.store);
+    let mut missing = Vec::new();
+    for kind in ALL.iter().filter(|kind| context.full || kind.name != MOTO) {
+        if let Ok(url) = std::env::var(kind.variable) {
+            println!("{}: {url}, as {} says", kind.name, kind.variable);
             continue;
         }
-        for companion in server.companions {
-            context.variables.push((companion.variable.to_owned(), "1".to_owned()));
-            if let Err(error) = install::ensure(companion.program, companion.package) {
-                println!("{}: {error:#}", companion.program);
-                missing.push(companion.program);
-            }
-        }
-        if let Ok(url) = std::env::var(server.variable) {
-            println!("{}: {url}, as {} says", server.name, server.variable);
-            continue;
-        }
-        match (server.start)() {
-            Ok(running) => {
-                println!("{}: {}", server.name, running.url);
-                context.variables.push((server.variable.to_owned(), running.url.clone()));
-                if server.name == moto::SERVER.name {
+        match kind.run() {
+            Ok((server, url)) => {
+                println!("{}: {url}", kind.name);
+                context.variables.push((kind.variable.to_owned(), url));
+                if kind.name == MOTO {
                     let pairs = moto::CREDENTIALS.map(|(name, it)| (name.into(), it.into()));
                     context.variables.extend(pairs);
                 }
-                context.servers.push(running);
+                context.servers.push(server);
             }
             Err(error) => {
-                println!("{}: {error:#}", server.name);
-                let optional = OPTIONAL.contains(&server.name);
-                if optional { &mut without } else { &mut missing }.push(server.name);
+                println!("{}: {error:#}", kind.name);
+                missing.push(kind.name);
             }
         }
     }
-    Ok(match (missing.as_slice(), without.as_slice()) {
-        ([], []) => Verdict::Passed,
-        ([], without) => Verdict::Skipped(format!("could not be had: {}", without.join(", "))),
-        (missing, _) => Verdict::Failed(format!("could not be had: {}", missing.join(", "))),
+    Ok(match missing.as_slice() {
+        [] => Verdict::Passed,
+        missing => Verdict::Failed(format!("could not be had: {}", missing.join(", "))),
     })
 }
 
 /// Starts one server for somebody who develops.
 pub(crate) fn serve(name: &str) -> Result<bool> {
-    let Some(server) = ALL.iter().find(|server| server.name == name) else {
-        let names: Vec<&str> = ALL.iter().map(|server| server.name).collect();
+    let Some(kind) = ALL.iter().find(|kind| kind.name == name) else {
+        let names: Vec<&str> = ALL.iter().map(|kind| kind.name).collect();
         bail!("there is no server {name:?}; there are: {}", names.join(", "));
     };
-    let running = (server.start)()?;
-    println!("export {}={}", server.variable, running.url);
+    let (server, url) = kind.run()?;
+    println!("export {}={url}", kind.variable);
     println!("# runs until the end of input, or Ctrl-C");
     std::io::stdin().read_to_end(&mut Vec::new()).context("standard input can't be read")?;
-    drop(running);
+    drop(server);
     Ok(true)
+}
+
+impl Kind {
+    /// Installs what is missing, and starts it.
+    fn run(&self) -> Result<(Server, String)> {
+        for (program, package) in self.programs {
+            install::ensure(program, package).with_context(|| program.to_string())?;
+        }
+        let server = std::panic::catch_unwind(self.start);
+        let server = server.map_err(|_| anyhow!("it doesn't start; see above"))?;
+        let url = (self.url)(&server);
+        Ok((server, url))
+    }
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use incumbent_proving::server::moto;
 
 use super::cargo::plain;
 use crate::process;
 use crate::step::{Context, Verdict};
 
-/// The simulator is told to be done with 100,000 seeds in ten minutes; slow machines get more.
+/// The simulator runs some 65 seeds a second on two idle cores; slow machines get more time.
 const PATIENCE: Duration = Duration::from_secs(45 * 60);
 
 pub(super) fn sim(context: &mut Context) -> Result<Verdict> {
@@ -22,6 +23,15 @@ pub(super) fn mutants(context: &mut Context) -> Result<Verdict> {
 
 pub(super) fn demo(context: &mut Context) -> Result<Verdict> {
     plain(&mut context.cargo(&["run", "--release", "--", "demo", "--tour"]))
+}
+
+pub(super) fn s3(context: &mut Context) -> Result<Verdict> {
+    let mut variables = context.variables.iter();
+    let Some((_, url)) = variables.find(|(name, _)| name == moto::VARIABLE) else {
+        return Ok(Verdict::Failed(format!("{} names no server", moto::VARIABLE)));
+    };
+    let check = ["--features", "object-storage", "--", "store", "check", url];
+    plain(context.cargo(&["run", "--release"]).args(check))
 }
 
 pub(super) fn fleet(context: &mut Context) -> Result<Verdict> {

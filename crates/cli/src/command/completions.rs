@@ -5,6 +5,7 @@ use clap_complete::Shell;
 
 use crate::arguments::Arguments;
 use crate::exit::Outcome;
+use crate::out;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
@@ -23,5 +24,6 @@ pub(crate) struct CompletionsArguments {
 pub(crate) fn run(arguments: &CompletionsArguments) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "incumbent", &mut script);
-    super::man::write(&script)
+    out::bytes(&script);
+    Ok(())
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-#[cfg(target_os = "linux")]
-use incumbent::Cluster;
-use incumbent::{OpenStore, Timing, clock};
+use incumbent::{Cluster, OpenStore, Timing, clock};
 use serde_json::{Value, json};
 
 use super::store::losses;
@@ -46,8 +44,11 @@ const SWEEPS: u32 = 20;
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArguments {
     /// The ttl that is meant to be used [default: 15s] [env: INCUMBENT_TTL]
-    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    #[arg(long, value_name = "SPAN", value_parser = span::ttl)]
     ttl: Option<Duration>,
+    /// What `run --last-grace` is meant to be [default: ttl/20]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    last_grace: Option<Duration>,
     /// Leave out the race of real candidates
     #[arg(long)]
     quick: bool,
@@ -64,7 +65,9 @@ pub(crate) async fn run(session: &Session, arguments: &DoctorArguments) -> Outco
     }
     let ttl = setting::ttl(arguments.ttl, &session.config)?;
     Timing::for_ttl(ttl.value).check(LEAST_TTL).map_err(Failure::usage)?;
+    let last = setting::last_grace(arguments.last_grace, ttl.value, &session.config)?;
     let mut doctor = Doctor::new(session, ttl, arguments.quick);
+    doctor.last_grace = (last.origin != Origin::Default).then_some(last.value);
     let looked = tokio::select! {
         looked = doctor.look() => looked,
         signal = interrupt::received() => {
@@ -80,6 +83,8 @@ pub(crate) async fn run(session: &Session, arguments: &DoctorArguments) -> Outco
 struct Doctor<'a> {
     session: &'a Session,
     ttl: Setting<Duration>,
+    /// The last grace of `run`, if one was chosen.
+    last_grace: Option<Duration>,
     quick: bool,
     store: Option<OpenStore>,
     /// Clusters to be removed again.
@@ -96,6 +101,7 @@ impl<'a> Doctor<'a> {
         Self {
             session,
             ttl,
+            last_grace: None,
             quick,
             store: None,
             scratch: [sweep::scratch("doctor"), sweep::scratch("race")],
@@ -122,6 +128,7 @@ impl<'a> Doctor<'a> {
         }
         self.measure(&store, &other, &scratch).await;
         self.found(durability(&store));
+        self.found(locks(&store, &self.session.place.cluster).await?);
         #[cfg(target_os = "linux")]
         self.processes(&store, &race).await?;
         #[cfg(not(target_os = "linux"))]
@@ -177,7 +184,7 @@ impl<'a> Doctor<'a> {
                 self.found(latency(&measured));
                 self.found(push(store, measured.push));
                 self.found(clocks::look(measured.clocks));
-                self.advice = Some(Advice::new(self.ttl.value, measured.beat.p99));
+                self.advice = Some(Advice::new(self.ttl.value, measured.beat.p99, self.last_grace));
                 self.measured = Some(measured);
             }
             Err(error) => self.found(Finding::fail(
@@ -191,6 +198,7 @@ impl<'a> Doctor<'a> {
     #[cfg(target_os = "linux")]
     async fn processes(&mut self, store: &OpenStore, cluster: &str) -> Outcome {
         self.found(supervision::look().await);
+        self.found(supervision::witness());
         if self.quick {
             return Ok(());
         }
@@ -329,6 +337,22 @@ fn push(store: &OpenStore, push: Option<Spread>) -> Finding {
              and what operators ask for with the next beat",
         ),
     }
+}
+
+/// Whether anybody waits for somebody else's lock, in whatever cluster of this store.
+async fn locks(store: &OpenStore, cluster: &str) -> Outcome<Finding> {
+    let obstacles = Cluster::new(store, cluster)?.obstacles().await?;
+    let mut obstacles = obstacles.iter();
+    let Some(first) = obstacles.next() else {
+        return Ok(Finding::ok("locks", "no write is seen to wait for somebody else's lock"));
+    };
+    let finding = Finding::warn(
+        "locks",
+        format!(
+            "a write waits: {first}. Keep fenced transactions short: a take-over waits for them"
+        ),
+    );
+    Ok(obstacles.fold(finding, |finding, other| finding.note(other.to_string())))
 }
 
 fn durability(store: &OpenStore) -> Finding {

@@ -1,15 +1,18 @@
 //! `incumbent duties`, `explain` and `plan`: where work runs, why, and what would move.
 
 use clap::Args;
-use incumbent::{DutyCondition, DutyStanding};
+use incumbent::{DutyCondition, DutyStanding, Workload};
 use serde_json::{Value, json};
 
+use super::intents;
 use crate::exit::{Code, Failure, Outcome};
+use crate::json;
 use crate::out::{plain, say};
 use crate::session::Session;
 use crate::standing;
 use crate::style::{BAD, HEAD};
 use crate::table::{Cell, Table};
+use crate::unread;
 
 /// What `duties --help` shows below.
 pub(crate) const DUTIES_EXAMPLES: &str = "\
@@ -69,14 +72,19 @@ pub(crate) fn named(text: &str) -> Result<String, String> {
 /// Prints all duties.
 pub(crate) async fn run(session: &Session, arguments: &DutiesArguments) -> Outcome {
     let cluster = session.place.cluster().await?;
-    let mut duties = cluster.duties().await?;
+    let Workload { mut duties, intents, unreadable, .. } = cluster.workload().await?;
     let all = duties.len();
     if arguments.not_active {
         duties.retain(|duty| duty.condition != DutyCondition::Active);
     }
     if session.json {
         let duties: Vec<Value> = duties.iter().map(standing_json).collect();
-        session.print_json(&json!({ "cluster": session.place.cluster, "duties": duties }));
+        session.print_json(&json!({
+            "cluster": session.place.cluster,
+            "duties": duties,
+            "intents": intents.iter().map(intents::as_json).collect::<Vec<_>>(),
+            "unreadable": json::unreadables(&unreadable),
+        }));
         return Ok(());
     }
     let name = plain(&session.place.cluster);
@@ -87,12 +95,21 @@ pub(crate) async fn run(session: &Session, arguments: &DutiesArguments) -> Outco
     } else {
         print(&duties);
     }
+    if !intents.is_empty() {
+        say!("");
+        intents::print(&intents);
+    }
+    unread::print(&unreadable);
     Ok(())
 }
 
-/// Prints duties as a table.
+/// Prints duties as a table, with versions and weights where there are any.
 pub(crate) fn print(duties: &[DutyStanding]) {
-    let mut table = Table::new(["DUTY", "STATE", "NODE", "TERM", "WHERE", "NOTE"]);
+    let heads = ["DUTY", "STATE", "NODE", "TERM", "VERSION", "WEIGHT", "WHERE", "NOTE"];
+    let mut table = Table::new(heads);
+    table.hide_if("VERSION", duties.iter().all(|duty| duty.version.is_none()));
+    table.hide_if("WEIGHT", duties.iter().all(|duty| duty.weight == 1));
+    table.hide_if("WHERE", duties.iter().all(|duty| duty.address.is_none()));
     for duty in duties {
         let (note, tone) = standing::duty(duty);
         table.row([
@@ -100,10 +117,13 @@ pub(crate) fn print(duties: &[DutyStanding]) {
             Cell::toned((duty.condition.as_str(), tone)),
             duty.node.as_deref().unwrap_or("-").into(),
             duty.term.to_string().into(),
+            duty.version.as_deref().unwrap_or("-").into(),
+            duty.weight.to_string().into(),
             duty.address.as_deref().unwrap_or("-").into(),
             note.into(),
         ]);
     }
+    table.hide_if("NOTE", duties.iter().all(|duty| standing::duty(duty).0.is_empty()));
     table.print();
 }
 
@@ -130,7 +150,13 @@ pub(crate) fn standing_json(duty: &DutyStanding) -> Value {
         "member": duty.member.as_ref().map(|member| member.as_str().to_owned()),
         "address": duty.address,
         "term": duty.term,
+        "version": duty.version,
         "progress": duty.progress,
+        "weight": duty.weight,
+        "pinned": duty.pinned.as_ref().map(|pinned| json!({
+            "node": pinned.node,
+            "required": pinned.required,
+        })),
     })
 }
 

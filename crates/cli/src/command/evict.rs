@@ -16,7 +16,8 @@ use crate::whom;
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 The member's next beat fails and it stops everything. Its leases are free as soon as it says so,
-and after its ttl in any case. The process joins anew by itself: stop it first if it shall not.
+and after its ttl in any case. A program joins anew by itself: stop it first if it shall not. Under
+`incumbent run` the command ends, and it contends again only if it was started with --restart.
 
 Examples:
   incumbent evict billing-2
@@ -42,7 +43,7 @@ struct Fate {
 
 /// Throws it out, waits for its leases, and says what happened.
 pub(crate) async fn run(session: &Session, arguments: &EvictArguments) -> Outcome {
-    let cluster = session.place.cluster().await?;
+    let cluster = session.place.cluster_to_change().await?;
     let member = whom::find(&cluster, &arguments.node).await?;
     let id = cluster.evict(member.id.as_str()).await?;
     let fates = wait(&cluster, &id, &arguments.patience).await?;
@@ -58,14 +59,17 @@ pub(crate) async fn run(session: &Session, arguments: &EvictArguments) -> Outcom
     for fate in &fates {
         let (lease, took) = (plain(&fate.lease), span::text(fate.until.since(fate.since)));
         match &fate.ending {
-            Ending::Led(next) => {
+            Ending::Led(next, _) => {
                 let (who, term) = (plain(&next.node), next.term);
                 say!("{GOOD}{who} leads{GOOD:#} {lease} in term {term}, after {took}")
             }
-            Ending::Free => say!("{lease} is free, and nobody has taken it yet"),
+            Ending::Free(_) => say!("{lease} is free, and nobody has taken it yet"),
         };
     }
-    session.remark("Its process joins anew by itself unless you stop it.");
+    session.remark(
+        "A program joins anew by itself unless you stop it; `incumbent run` ends its command, and \
+         contends again only with --restart.",
+    );
     Ok(())
 }
 
@@ -74,8 +78,7 @@ async fn wait(cluster: &Cluster, id: &MemberId, patience: &Patience) -> Outcome<
     let mut fates = Vec::new();
     for state in cluster.leases().await? {
         let Some(leader) = state.leader.filter(|leader| leader.member == *id) else { continue };
-        let ending =
-            steer::until_over(cluster, &state.lease, leader.term, leader.ttl, patience).await;
+        let ending = steer::until_over(cluster, &state.lease, &leader, patience).await;
         let ending = ending.map_err(|failure| {
             let said = format!("the member {id} was evicted, but {}", failure.message);
             Failure::new(failure.code, said)
@@ -87,8 +90,8 @@ async fn wait(cluster: &Cluster, id: &MemberId, patience: &Patience) -> Outcome<
 
 fn fate_json(fate: &Fate) -> Value {
     let leader = match &fate.ending {
-        Ending::Led(next) => Some(json::leader(next)),
-        Ending::Free => None,
+        Ending::Led(next, _) => Some(json::leader(next)),
+        Ending::Free(_) => None,
     };
     let took = json::millis(fate.until.since(fate.since));
     json!({ "lease": fate.lease, "leader": leader, "took_ms": took })

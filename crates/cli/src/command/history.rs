@@ -3,22 +3,25 @@
 use std::time::Duration;
 
 use clap::Args;
-use incumbent::{Change, ChangeKind, Cluster, LeaseState, Moved};
+use incumbent::{Change, ChangeKind, Cluster, DutyStanding, LeaseState, MemberState, Moved, clock};
 use serde_json::json;
 
+use super::status::Snapshot;
 use crate::exit::{Failure, Outcome};
 use crate::json;
 use crate::out::{plain, say};
 use crate::session::Session;
 use crate::span;
-use crate::style::{DIM, GOOD, HEAD, ODD};
+use crate::style::{BAD, DIM, GOOD, HEAD, ODD};
 use crate::table::{Cell, Table};
+use crate::unread;
 use crate::when;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 Each lease remembers its last 16 changes of hands, and the cluster some hundred moves of duties.
-Times are those of the nodes' own clocks.
+Times are those of the nodes' own clocks. When a term ended is written down only if it was freed: of
+one that expired it is known by when the next began, so that it lasted at most that long.
 
 Examples:
   incumbent history
@@ -41,16 +44,23 @@ pub(crate) struct HistoryArguments {
 /// Prints the changes of hands, and the moves of duties.
 pub(crate) async fn run(session: &Session, arguments: &HistoryArguments) -> Outcome {
     let cluster = session.place.cluster().await?;
-    let (leases, moves) = match (&arguments.lease, &arguments.duty) {
-        (Some(lease), _) => (vec![led(&cluster, lease).await?], Vec::new()),
-        (None, Some(duty)) => (Vec::new(), moved(&cluster, duty).await?),
-        (None, None) => (cluster.leases().await?, cluster.moves().await?),
+    let (leases, moves, unreadable) = match (&arguments.lease, &arguments.duty) {
+        (Some(lease), _) => (vec![led(&cluster, lease).await?], Vec::new(), Vec::new()),
+        (None, Some(duty)) => {
+            let work = cluster.workload().await?;
+            (Vec::new(), moved(work.moves, &work.duties, duty)?, work.unreadable)
+        }
+        (None, None) => {
+            let Snapshot { leases, work, unreadable, .. } = Snapshot::read(&cluster).await?;
+            (leases, work.moves, unreadable)
+        }
     };
     if session.json {
         session.print_json(&json!({
             "cluster": session.place.cluster,
             "leases": leases.iter().map(json::lease).collect::<Vec<_>>(),
             "moves": moves.iter().map(json::moved).collect::<Vec<_>>(),
+            "unreadable": json::unreadables(&unreadable),
         }));
         return Ok(());
     }
@@ -73,6 +83,7 @@ pub(crate) async fn run(session: &Session, arguments: &HistoryArguments) -> Outc
         }
         print_moves(&moves);
     }
+    unread::print(&unreadable);
     Ok(())
 }
 
@@ -89,11 +100,10 @@ async fn led(cluster: &Cluster, lease: &str) -> Outcome<LeaseState> {
 }
 
 /// The moves of a duty or a family that anybody knows.
-async fn moved(cluster: &Cluster, wanted: &str) -> Outcome<Vec<Moved>> {
-    let work = cluster.workload().await?;
+fn moved(moves: Vec<Moved>, duties: &[DutyStanding], wanted: &str) -> Outcome<Vec<Moved>> {
     let meant = |id: &incumbent::DutyId| id.as_str() == wanted || id.family() == wanted;
-    let moves: Vec<Moved> = work.moves.into_iter().filter(|moved| meant(&moved.duty)).collect();
-    if moves.is_empty() && !work.duties.iter().any(|duty| meant(&duty.id)) {
+    let moves: Vec<Moved> = moves.into_iter().filter(|moved| meant(&moved.duty)).collect();
+    if moves.is_empty() && !duties.iter().any(|duty| meant(&duty.id)) {
         return Err(Failure::wrong(format!(
             "nobody knows a duty or a family {wanted:?}: `incumbent duties` lists the duties that \
              live nodes know"
@@ -121,7 +131,15 @@ fn print_moves(moves: &[Moved]) {
 }
 
 fn print(state: &LeaseState) {
-    say!("{HEAD}{}{HEAD:#} {DIM}term {}{DIM:#}", plain(&state.lease), state.term);
+    if let Some(unreadable) = &state.unreadable {
+        let (lease, said) = (plain(&state.lease), plain(&unreadable.to_string()));
+        say!("{HEAD}{lease}{HEAD:#} {BAD}who leads isn't known{BAD:#}: {said}");
+        if state.changes.is_empty() {
+            return;
+        }
+    } else {
+        say!("{HEAD}{}{HEAD:#} {DIM}term {}{DIM:#}", plain(&state.lease), state.term);
+    }
     let mut table = Table::new(["WHEN", "TERM", "NODE", "WHAT", "LED FOR"]);
     for (number, change) in state.changes.iter().enumerate() {
         let earlier = state.changes.get(..number).unwrap_or_default();
@@ -131,7 +149,7 @@ fn print(state: &LeaseState) {
             change.term.to_string().into(),
             (&change.node).into(),
             what(change, earlier),
-            led_for(state, change, later).into(),
+            led_for(state, change, later, clock::wall_ms()).into(),
         ]);
     }
     table.print();
@@ -149,16 +167,83 @@ fn what(change: &Change, earlier: &[Change]) -> Cell {
     }
 }
 
-/// From a take to the next change, by clocks that may differ.
-fn led_for(state: &LeaseState, change: &Change, later: &[Change]) -> String {
-    match (change.kind, later.first()) {
-        (ChangeKind::Freed, _) => String::new(),
-        (_, Some(next)) => {
-            span::text(Duration::from_millis(next.at_ms.saturating_sub(change.at_ms)))
+/// How long a term lasted, by clocks that may differ. Only one that was freed has an end that is
+/// written down; of any other it is known by when somebody else led, or that nobody does.
+fn led_for(state: &LeaseState, change: &Change, later: &[Change], now_ms: u64) -> String {
+    let lasted =
+        |until_ms: u64| span::text(Duration::from_millis(until_ms.saturating_sub(change.at_ms)));
+    match (change.kind, later.first(), &state.leader) {
+        (ChangeKind::Freed, ..) => String::new(),
+        (_, Some(next), _) if next.kind == ChangeKind::Freed => lasted(next.at_ms),
+        (_, Some(next), _) => format!("at most {}", lasted(next.at_ms)),
+        (_, None, _) if state.unreadable.is_some() => "-".to_owned(),
+        (_, None, Some(leader)) => {
+            let silent =
+                leader.age.filter(|age| leader.state != MemberState::Alive || *age > leader.ttl);
+            match silent {
+                None => format!("{} so far", lasted(now_ms)),
+                // It trusted for a ttl after it was last heard of, or evicted, and no longer.
+                Some(age) => {
+                    let over = json::millis(age.saturating_sub(leader.ttl));
+                    format!("at most {}", lasted(now_ms.saturating_sub(over)))
+                }
+            }
         }
-        (_, None) if state.leader.is_some() => {
-            format!("{} so far", when::passed(change.at_ms))
+        (_, None, None) => format!("at most {}", lasted(now_ms)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use incumbent::Leader;
+
+    use super::*;
+
+    fn change(term: u64, kind: ChangeKind, at_ms: u64) -> Change {
+        Change { term, kind, node: "a".to_owned(), at_ms }
+    }
+
+    fn told(changes: Vec<Change>, leader: Option<Leader>, now_ms: u64) -> Vec<String> {
+        let lease = "scheduler".to_owned();
+        let state = LeaseState { lease, term: 2, leader, changes, unreadable: None };
+        let row = |(number, change): (usize, &Change)| {
+            led_for(&state, change, &state.changes[number + 1..], now_ms)
+        };
+        state.changes.iter().enumerate().map(row).collect()
+    }
+
+    fn leader(state: MemberState, age_ms: u64) -> Leader {
+        Leader {
+            node: "a".to_owned(),
+            member: incumbent::MemberId::new("m"),
+            address: None,
+            term: 2,
+            payload: None,
+            since_ms: None,
+            state,
+            age: Some(Duration::from_millis(age_ms)),
+            ttl: Duration::from_secs(15),
         }
-        (_, None) => "-".to_owned(),
+    }
+
+    #[test]
+    fn o34_time_without_a_leader_is_not_told_as_time_led() {
+        use ChangeKind::{Expired, Freed, Inherited, Taken};
+        let day = 86_400_000;
+        let freed = vec![change(1, Taken, 0), change(1, Freed, 60_000), change(2, Taken, day)];
+        let alive = Some(leader(MemberState::Alive, 1000));
+        assert_eq!(told(freed, alive.clone(), day + 30_000), ["60 s", "", "30 s so far"]);
+        // Nobody knows how long before the next took it the last had ended.
+        for kind in [Expired, Inherited, ChangeKind::Evicted] {
+            let ended = vec![change(1, Taken, 0), change(2, kind, 3 * day)];
+            assert_eq!(told(ended, alive.clone(), 3 * day)[0], "at most 3 d", "{kind:?}");
+        }
+        let taken = vec![change(2, Taken, 0)];
+        assert_eq!(told(taken.clone(), None, 60_000), ["at most 60 s"]);
+        // Silent for a day, after it had led for a minute.
+        for state in [MemberState::Alive, MemberState::Evicted] {
+            let silent = Some(leader(state, day));
+            assert_eq!(told(taken.clone(), silent, day + 60_000), ["at most 75 s"]);
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! `incumbent man`.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory};
 
 use crate::arguments::Arguments;
 use crate::exit::{Failure, Outcome};
+use crate::out;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
@@ -36,16 +36,8 @@ pub(crate) fn run(arguments: &ManArguments) -> Outcome {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            write(&page)
+            out::bytes(&page);
+            Ok(())
         }
-    }
-}
-
-/// Writes all to standard output. That nobody reads it to the end is no failure.
-pub(super) fn write(bytes: &[u8]) -> Outcome {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -34,45 +34,47 @@ pub(crate) struct ResignArguments {
 /// Asks, waits, and says what happened.
 pub(crate) async fn run(session: &Session, arguments: &ResignArguments) -> Outcome {
     let lease = &arguments.lease;
-    let cluster = session.place.cluster().await?;
+    let cluster = session.place.cluster_to_change().await?;
     let Some(leader) = cluster.leader(lease).await? else {
-        let said = format!("nobody leads {lease}: there is nothing to give up");
-        return Err(Failure::wrong(said));
+        return Err(Failure::wrong(format!(
+            "nobody leads {lease:?}: there is nothing to give up. `incumbent status` lists the leases"
+        )));
     };
     steer::warn_if_overdue(session, &leader);
     let since = clock::now();
     let asked = cluster.request_resign(lease).await?;
     session.detail(format!("asked {} to give up term {}", plain(&asked.node), asked.term));
     let patience = &arguments.patience;
-    let ending = steer::until_over(&cluster, lease, asked.term, leader.ttl, patience).await?;
+    let ending = steer::until_over(&cluster, lease, &leader, patience).await?;
     let took = clock::now().since(since);
     if session.json {
-        let next = match &ending {
-            Ending::Led(next) => Some(json::leader(next)),
-            Ending::Free => None,
+        let (next, end) = match &ending {
+            Ending::Led(next, end) => (Some(json::leader(next)), end),
+            Ending::Free(end) => (None, end),
         };
         session.print_json(&json!({
             "lease": lease,
             "from": asked.node,
             "term": asked.term,
+            "ended": end.as_str(),
             "leader": next,
             "took_ms": json::millis(took),
         }));
         return Ok(());
     }
     let (from, term, took) = (plain(&asked.node), asked.term, span::text(took));
+    let (Ending::Led(_, end) | Ending::Free(end)) = &ending;
+    let said = end.sentence(&from, &plain(lease), term);
     match ending {
-        Ending::Led(next) if next.member == leader.member => say!(
-            "{from} resigned {lease} (term {term}), and leads again in term {}: nobody else \
-             wanted it",
-            next.term
-        ),
-        Ending::Led(next) => say!(
-            "{from} resigned {lease} (term {term}); {GOOD}{} leads{GOOD:#} in term {}, after {took}",
+        Ending::Led(next, _) if next.member == leader.member => {
+            say!("{said}, and leads again in term {}: nobody else wanted it", next.term)
+        }
+        Ending::Led(next, _) => say!(
+            "{said}; {GOOD}{} leads{GOOD:#} in term {}, after {took}",
             plain(&next.node),
             next.term
         ),
-        Ending::Free => say!("{from} resigned {lease} (term {term}); nobody has taken it yet"),
+        Ending::Free(_) => say!("{said}; nobody has taken it yet"),
     };
     Ok(())
 }

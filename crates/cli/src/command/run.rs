@@ -2,6 +2,7 @@
 
 mod candidate;
 mod environment;
+mod joining;
 mod lost;
 mod notify;
 mod once;
@@ -19,8 +20,9 @@ use incumbent_supervise::{Isolation, Plan};
 use self::round::{Outlook, Round};
 use self::signals::Signals;
 use crate::config::Config;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::session::Session;
+use crate::setting::Origin;
 use crate::{setting, span};
 
 /// What `--help` shows below.
@@ -40,6 +42,9 @@ Examples:
 /// How long a command may take to end, unless somebody says otherwise.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Between two rounds, should the store fail in one.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// What to run, and how.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunArguments {
@@ -47,24 +52,27 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME")]
     lease: String,
     /// How long others wait for this node if nothing proves its death [default: 15s] [env: INCUMBENT_TTL]
-    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    #[arg(long, value_name = "SPAN", value_parser = span::ttl)]
     ttl: Option<Duration>,
     /// What this node is called [default: the host's name and the process id]
     #[arg(long, value_name = "NAME", env = "INCUMBENT_NODE", hide_env_values = true)]
     node: Option<String>,
-    /// Don't wait for the lease: exit with 75 if somebody else has it
+    /// Don't wait for the lease: exit with 75 if somebody else has it, with 69 if the store takes 5 s
     #[arg(long, conflicts_with = "wait")]
     no_wait: bool,
-    /// Wait so long for the lease, then exit with 75
+    /// Wait so long for the lease, then exit with 75; with 69 if the store hasn't answered by then
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     wait: Option<Duration>,
     /// How long the command may take to end when it is asked to [default: 10s]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     grace: Option<Duration>,
+    /// How long before its lease runs out, for no beat gets through, it is asked to [default: ttl/20]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    last_grace: Option<Duration>,
     /// Run this by the shell when the lease was lost and the command has ended
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
-    /// Contend again when the lease was lost, instead of exiting with 76
+    /// Contend again when the lease was lost, instead of exiting with 76; wait for the store if need be
     #[arg(long)]
     restart: bool,
     /// Run it only if it didn't succeed, on any node, for this long (nine tenths of it)
@@ -104,9 +112,14 @@ impl RunArguments {
     fn settled(mut self, config: &Config) -> Outcome<Self> {
         let run = &config.run;
         self.ttl = Some(setting::ttl(self.ttl, config)?.value);
+        // An empty variable counts as unset; an empty flag was refused.
         self.node = self.node.filter(|name| !name.is_empty());
         self.node = self.node.or_else(|| config.node.as_ref().map(|it| it.value.clone()));
         self.grace = self.grace.or(run.grace.as_ref().map(|it| it.value));
+        let last = setting::last_grace(self.last_grace, self.ttl(), config)?;
+        // Who wants to be quick about it is, in the end too.
+        let chosen = last.origin != Origin::Default;
+        self.last_grace = Some(if chosen { last.value } else { last.value.min(self.grace()) });
         let isolate = || Isolate::from_str(&run.isolate.as_ref()?.value, false).ok();
         self.isolate = self.isolate.or_else(isolate);
         let hook = || run.on_lost.as_ref().map(|it| OsString::from(&it.value));
@@ -133,7 +146,7 @@ impl RunArguments {
                 Some(Isolate::Always) => Isolation::Always,
                 Some(Isolate::Never) => Isolation::Never,
             },
-            warning: self.grace().min(self.ttl() / 3),
+            warning: self.last_grace.unwrap_or(self.ttl() / setting::LAST_GRACE),
             fuse: timing.margin / 2,
         }
     }
@@ -166,12 +179,24 @@ async fn serve(session: &Session, arguments: &RunArguments) -> Outcome {
     if std::process::id() == 1 {
         signals::reap_strangers()?;
     }
+    let mut again = false;
     loop {
-        let mut round = Round { session, arguments, signals: &mut signals };
-        match round.play().await? {
-            Outlook::Over(code) => return code.map_or(Ok(()), |code| Err(Failure::silent(code))),
-            Outlook::Again => session.remark("contending again"),
+        let mut round = Round { session, arguments, signals: &mut signals, again };
+        match round.play().await {
+            Ok(Outlook::Over(None)) => return Ok(()),
+            Ok(Outlook::Over(Some(code))) => return Err(Failure::silent(code)),
+            Ok(Outlook::Again) => session.remark("contending again"),
+            // The store has failed once more, which is no reason to give up what was asked for.
+            Err(failure) if again && failure.code == Code::Unreachable => {
+                session.remark(format!("trying again: {}", failure.message));
+                tokio::select! {
+                    () = tokio::time::sleep(PAUSE) => {}
+                    signal = signals.ending() => return Err(Failure::silent(signals::code(signal))),
+                }
+            }
+            Err(failure) => return Err(failure),
         }
+        again = true;
     }
 }
 
@@ -202,5 +227,14 @@ mod tests {
         let flagged = settled(&["--grace", "1s", "--isolate=auto", "--ttl", "20s"]);
         assert_eq!((flagged.grace().as_secs(), flagged.ttl().as_secs()), (1, 20));
         assert!(matches!(flagged.isolate, Some(Isolate::Auto)));
+    }
+
+    #[test]
+    fn the_last_grace_is_short_unless_it_is_chosen() {
+        let last = |flags: &[&str]| settled(flags).plan().warning;
+        assert_eq!(last(&[]), Duration::from_millis(750));
+        assert_eq!(last(&["--ttl", "60s"]), Duration::from_secs(3));
+        assert_eq!(last(&["--grace", "200ms"]), Duration::from_millis(200));
+        assert_eq!(last(&["--grace", "200ms", "--last-grace", "4s"]), Duration::from_secs(4));
     }
 }

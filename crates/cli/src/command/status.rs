@@ -1,9 +1,12 @@
 //! `incumbent status`: members and leases as they stand.
 
-use incumbent::{LeaseState, Member, Workload};
+use std::collections::BTreeSet;
+
+use incumbent::store::Obstacle;
+use incumbent::{DutyStanding, LeaseState, Member, Unreadable, Workload};
 use serde_json::{Value, json};
 
-use crate::command::duties;
+use crate::command::{duties, intents};
 use crate::exit::Outcome;
 use crate::json;
 use crate::out::{plain, say};
@@ -11,8 +14,9 @@ use crate::place::Place;
 use crate::session::Session;
 use crate::span;
 use crate::standing;
-use crate::style::{DIM, HEAD, PLAIN};
+use crate::style::{DIM, HEAD, ODD, PLAIN};
 use crate::table::{Cell, Table};
+use crate::unread;
 use crate::when;
 
 /// What `--help` shows below.
@@ -31,6 +35,10 @@ pub(crate) struct Snapshot {
     pub(crate) leases: Vec<LeaseState>,
     /// All duties that anybody knows, and what became of them.
     pub(crate) work: Workload,
+    /// The records that can't be read, in the order of their keys.
+    pub(crate) unreadable: Vec<Unreadable>,
+    /// Whose locks keep writes waiting.
+    pub(crate) obstacles: Vec<Obstacle>,
 }
 
 impl Snapshot {
@@ -38,8 +46,17 @@ impl Snapshot {
     pub(crate) async fn read(cluster: &incumbent::Cluster) -> Outcome<Self> {
         let members = cluster.members().await?;
         let leases = cluster.leases().await?;
-        let work = cluster.workload().await?;
-        Ok(Self { members, leases, work })
+        let mut work = cluster.workload().await?;
+        let mut unreadable = std::mem::take(&mut work.unreadable);
+        unreadable.extend(leases.iter().filter_map(|state| state.unreadable.clone()));
+        unreadable.sort_by(|one, other| one.key.cmp(&other.key));
+        unreadable.dedup_by(|one, other| one.key == other.key);
+        Ok(Self { members, leases, work, unreadable, obstacles: Vec::new() })
+    }
+
+    /// Whether nobody ever joined.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.leases.is_empty() && self.unreadable.is_empty()
     }
 
     /// As JSON.
@@ -47,27 +64,64 @@ impl Snapshot {
         json!({
             "cluster": place.cluster,
             "store": place.shown(),
-            "members": self.members.iter().map(json::member).collect::<Vec<_>>(),
+            "members": self.members.iter().map(|it| self.member_json(it)).collect::<Vec<_>>(),
             "leases": self.leases.iter().map(json::lease).collect::<Vec<_>>(),
             "duties": self.work.duties.iter().map(duties::standing_json).collect::<Vec<_>>(),
+            "intents": self.work.intents.iter().map(intents::as_json).collect::<Vec<_>>(),
+            "unreadable": json::unreadables(&self.unreadable),
+            "obstacles": self.obstacles.iter().map(obstacle_json).collect::<Vec<_>>(),
         })
     }
+
+    /// A member with what operators want of its node, and what it carries.
+    fn member_json(&self, member: &Member) -> Value {
+        let mut value = json::member(member);
+        if let Some(fields) = value.as_object_mut() {
+            let wished = standing::wished(member, &self.work.intents);
+            fields.insert("cordoned".to_owned(), json!(wished.contains(&"cordoned")));
+            fields.insert("drained".to_owned(), json!(wished.contains(&"drained")));
+            fields.insert("duties".to_owned(), json!(self.duties_of(member).count()));
+            fields.insert("load".to_owned(), json!(self.load_of(member)));
+        }
+        value
+    }
+
+    /// The duties that a member has, or is to have.
+    pub(crate) fn duties_of(&self, member: &Member) -> impl Iterator<Item = &DutyStanding> {
+        self.work.duties.iter().filter(|duty| duty.member.as_ref() == Some(&member.id))
+    }
+
+    /// The weight of its duties, and what it carries beside them.
+    pub(crate) fn load_of(&self, member: &Member) -> u64 {
+        let beside = self.work.loads.get(&member.id).copied().unwrap_or_default();
+        self.duties_of(member).map(|duty| duty.weight).fold(beside, u64::saturating_add)
+    }
+}
+
+/// Says that nobody ever joined, which may be a matter of a mistyped name.
+pub(crate) fn empty(place: &Place) -> String {
+    let (name, store) = (plain(&place.cluster), plain(&place.shown()));
+    format!(
+        "The cluster {name} in {store} is empty: nobody ever joined it. Look at the name of the \
+         cluster (--cluster) and of the store (--store) if that can't be."
+    )
 }
 
 /// Prints members and leases.
 pub(crate) async fn run(session: &Session) -> Outcome {
     let cluster = session.place.cluster().await?;
-    let snapshot = Snapshot::read(&cluster).await?;
+    let mut snapshot = Snapshot::read(&cluster).await?;
+    snapshot.obstacles = cluster.obstacles().await?;
     if session.json {
         session.print_json(&snapshot.json(&session.place));
         return Ok(());
     }
-    let (name, store) = (plain(&session.place.cluster), plain(&session.place.shown()));
-    if snapshot.members.is_empty() && snapshot.leases.is_empty() {
-        say!("The cluster {name} in {store} is empty: nobody ever joined it.");
+    if snapshot.is_empty() && snapshot.work.intents.is_empty() {
+        say!("{}", empty(&session.place));
         return Ok(());
     }
     if !session.quiet {
+        let (name, store) = (plain(&session.place.cluster), plain(&session.place.shown()));
         say!("{HEAD}cluster {name}{HEAD:#}  {DIM}{store}{DIM:#}\n");
     }
     print_members(&snapshot);
@@ -77,7 +131,20 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         say!("");
         duties::print(&snapshot.work.duties);
     }
+    if !snapshot.work.intents.is_empty() {
+        say!("");
+        intents::print(&snapshot.work.intents);
+    }
+    unread::print(&snapshot.unreadable);
+    for obstacle in &snapshot.obstacles {
+        say!("\n{ODD}A write waits: {}.{ODD:#}", plain(&obstacle.to_string()));
+    }
     Ok(())
+}
+
+fn obstacle_json(obstacle: &Obstacle) -> Value {
+    let (cluster, key) = obstacle.record.clone().unzip();
+    json!({ "cluster": cluster, "key": key, "holder": obstacle.holder })
 }
 
 fn print_members(snapshot: &Snapshot) {
@@ -94,7 +161,7 @@ fn print_members(snapshot: &Snapshot) {
         table.row([
             cell(if member.node.is_empty() { "?" } else { &member.node }),
             cell(id.get(..8).unwrap_or(id)),
-            Cell::toned(standing::member(member)),
+            Cell::toned(standing::member(member, &snapshot.work.intents)),
             cell(&age),
             cell(&member.ttl.map_or("-".to_owned(), span::setting)),
             cell(&when::ago(member.joined_ms)),
@@ -102,6 +169,42 @@ fn print_members(snapshot: &Snapshot) {
         ]);
     }
     table.print();
+    print_service(snapshot);
+}
+
+/// What the nodes serve and carry, if any serves something.
+fn print_service(snapshot: &Snapshot) {
+    let serves = |member: &&Member| member.is_alive() && !member.families.is_empty();
+    let serving: Vec<&Member> = snapshot.members.iter().filter(serves).collect();
+    if serving.is_empty() {
+        return;
+    }
+    say!("");
+    let mut table = Table::new(["NODE", "DUTIES", "LOAD", "SERVES"]);
+    for member in serving {
+        let duties = snapshot.duties_of(member).count();
+        table.row([
+            member.node.as_str().into(),
+            of(duties, member.max_duties).into(),
+            of(snapshot.load_of(member), member.capacity).into(),
+            families(member).into(),
+        ]);
+    }
+    table.print();
+}
+
+/// `3`, or `3 of 5`.
+pub(crate) fn of(some: impl ToString, most: Option<impl ToString>) -> String {
+    let some = some.to_string();
+    most.map(|most| format!("{some} of {}", most.to_string())).unwrap_or(some)
+}
+
+/// `mail, projection 3`.
+fn families(member: &Member) -> String {
+    let family = |(name, versions): (&String, &BTreeSet<String>)| {
+        std::iter::once(name.clone()).chain(versions.iter().cloned()).collect::<Vec<_>>().join(" ")
+    };
+    member.families.iter().map(family).collect::<Vec<_>>().join(", ")
 }
 
 fn print_leases(snapshot: &Snapshot) {
@@ -120,7 +223,7 @@ fn print_leases(snapshot: &Snapshot) {
         table.row([
             cell(&state.lease),
             Cell::toned(standing::leader(state)),
-            cell(&state.term.to_string()),
+            cell(&if state.term == 0 { "-".to_owned() } else { state.term.to_string() }),
             cell(&leader.and_then(|it| it.since_ms).map_or("-".to_owned(), when::ago)),
             cell(leader.and_then(|it| it.address.as_deref()).unwrap_or("-")),
         ]);

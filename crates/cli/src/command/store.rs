@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod handle;
 pub(crate) mod init;
 pub(crate) mod losses;
+pub(crate) mod repair;
 pub(crate) mod reset;
 pub(crate) mod schema;
 
@@ -24,9 +25,24 @@ pub(crate) enum StoreCommand {
     /// Create it
     #[command(after_help = init::EXAMPLES)]
     Init(UrlArgument),
+    /// List records that can't be read, and repair them as far as that is safe
+    #[command(after_help = repair::EXAMPLES)]
+    Repair(repair::RepairArguments),
     /// Remove a cluster with all its terms
     #[command(after_help = reset::EXAMPLES)]
     Reset(reset::ResetArguments),
+}
+
+impl StoreCommand {
+    /// The store that is named after the command.
+    pub(crate) fn url(&self) -> Option<&str> {
+        match self {
+            Self::Check(argument) | Self::Schema(argument) | Self::Init(argument) => {
+                argument.url.as_deref()
+            }
+            Self::Repair(_) | Self::Reset(_) => None,
+        }
+    }
 }
 
 /// Which store.
@@ -47,6 +63,7 @@ pub(crate) fn run(session: &Session, command: &StoreCommand) -> Outcome {
         StoreCommand::Check(url) => at(url).block_on(check::run(&at(url))),
         StoreCommand::Schema(url) => schema::run(&at(url)),
         StoreCommand::Init(url) => at(url).block_on(init::run(&at(url))),
+        StoreCommand::Repair(arguments) => session.block_on(repair::run(session, arguments)),
         StoreCommand::Reset(arguments) => session.block_on(reset::run(session, arguments)),
     }
 }

@@ -11,7 +11,7 @@ use crate::json;
 use crate::out::{plain, say};
 use crate::session::Session;
 use crate::span;
-use crate::steer::{self, Ending, Patience};
+use crate::steer::{self, End, Ending, Patience};
 use crate::style::GOOD;
 use crate::whom;
 
@@ -40,15 +40,17 @@ pub(crate) struct TransferArguments {
 /// Asks, waits, and says what happened.
 pub(crate) async fn run(session: &Session, arguments: &TransferArguments) -> Outcome {
     let lease = &arguments.lease;
-    let cluster = session.place.cluster().await?;
+    let cluster = session.place.cluster_to_change().await?;
     let Some(leader) = cluster.leader(lease).await? else {
-        return Err(Failure::wrong(format!("nobody leads {lease}: there is nothing to transfer")));
+        return Err(Failure::wrong(format!(
+            "nobody leads {lease:?}: there is nothing to transfer. `incumbent status` lists the leases"
+        )));
     };
     let heir = whom::find(&cluster, &arguments.to).await?;
     let (from, to) = (plain(&leader.node), plain(&heir.node));
     if heir.id == leader.member {
         if session.json {
-            session.print_json(&answer(lease, &leader, &leader, Duration::ZERO));
+            session.print_json(&answer(lease, &leader, None, &leader, Duration::ZERO));
         } else {
             say!("{to} leads {lease} already, in term {}", leader.term);
         }
@@ -59,39 +61,48 @@ pub(crate) async fn run(session: &Session, arguments: &TransferArguments) -> Out
     let asked = cluster.request_transfer(lease, heir.id.as_str()).await?;
     session.detail(format!("asked {from} to give term {} to {to}", asked.term));
     let patience = &arguments.patience;
-    let ending = steer::until_over(&cluster, lease, asked.term, leader.ttl, patience).await?;
+    let ending = steer::until_over(&cluster, lease, &leader, patience).await?;
     let took = clock::now().since(since);
-    let next = match ending {
-        Ending::Led(next) => next,
-        Ending::Free => {
+    let (next, end) = match ending {
+        Ending::Led(next, end) => (next, end),
+        Ending::Free(end) => {
+            let ended = ended(end, &from, lease, leader.term);
             return Err(Failure::late(format!(
-                "{from} gave {lease} up, but neither {to} nor anybody else has taken it: does {to} \
-                 stand for it?"
+                "{ended}, but neither {to} nor anybody else has taken it: does {to} stand for it?"
             )));
         }
     };
+    let ended = ended(end, &from, lease, leader.term);
     if next.member != heir.id {
         return Err(Failure::wrong(format!(
-            "{from} gave {lease} up, but {} took it in term {} and not {to}: does {to} stand for \
-             it?",
+            "{ended}, but {} took it in term {} and not {to}: does {to} stand for it?",
             plain(&next.node),
             next.term
         )));
     }
     if session.json {
-        session.print_json(&answer(lease, &leader, &next, took));
+        session.print_json(&answer(lease, &leader, Some(end), &next, took));
         return Ok(());
     }
     let (term, took) = (next.term, span::text(took));
-    say!("{from} gave {lease} up; {GOOD}{to} leads{GOOD:#} in term {term}, after {took}");
+    say!("{ended}; {GOOD}{to} leads{GOOD:#} in term {term}, after {took}");
     Ok(())
 }
 
-fn answer(lease: &str, from: &Leader, to: &Leader, took: Duration) -> Value {
+/// Only who gave it up did so for somebody.
+fn ended(end: End, from: &str, lease: &str, term: u64) -> String {
+    match end {
+        End::Freed => format!("{from} gave {lease} up"),
+        End::Left | End::Expired | End::Evicted => end.sentence(from, lease, term),
+    }
+}
+
+fn answer(lease: &str, from: &Leader, end: Option<End>, to: &Leader, took: Duration) -> Value {
     json!({
         "lease": lease,
         "from": from.node,
         "term": from.term,
+        "ended": end.map(End::as_str),
         "leader": json::leader(to),
         "took_ms": json::millis(took),
     })

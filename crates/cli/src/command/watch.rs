@@ -8,21 +8,24 @@ use incumbent::clock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::status::Snapshot;
+use super::status::{self, Snapshot};
 use crate::change::{Item, changes};
 use crate::exit::{Code, Failure, Outcome};
 use crate::interrupt;
 use crate::json;
-use crate::out::{plain, say};
+use crate::out::{self, plain, say};
 use crate::session::Session;
+use crate::standing;
 use crate::style::DIM;
+use crate::unread;
 use crate::when;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 First the present state, then each change as it happens, until Ctrl-C. With --json one object a
 line: first {\"type\": \"state\", …} as `status --json` has it, then {\"type\": \"lease\", …} and
-{\"type\": \"member\", …}, and {\"type\": \"move\", …} where a duty is to run elsewhere.
+{\"type\": \"member\", …}, {\"type\": \"move\", …} where a duty is to run elsewhere, and
+{\"type\": \"unreadable\", …} where a record can't be read any more.
 
 Examples:
   incumbent watch
@@ -54,7 +57,7 @@ async fn follow(session: &Session, lease: Option<&str>) -> Outcome {
         // Says what is wrong with a name before anything is watched.
         cluster.lease(lease).await?;
     }
-    let store = session.place.open_existing().await?;
+    let store = session.place.open_to_look().await?;
     let hints = Arc::new(Notify::new());
     let wake = Arc::clone(&hints);
     // Subscribed before the first look, so that nothing falls in between.
@@ -63,11 +66,18 @@ async fn follow(session: &Session, lease: Option<&str>) -> Outcome {
     if !begin(session, &known) {
         return Ok(());
     }
+    if lease.is_none() && known.is_empty() {
+        session.remark(status::empty(&session.place));
+    }
+    unread::remark(session, &known.unreadable);
     let mut failing = false;
     loop {
         tokio::select! {
             () = hints.notified() => {}
             () = tokio::time::sleep(LONGEST) => {}
+        }
+        if !out::is_read() {
+            return Ok(());
         }
         match look(&cluster, lease).await {
             Ok(now) => {
@@ -124,7 +134,7 @@ fn begin(session: &Session, known: &Snapshot) -> bool {
     let mut reads = true;
     for state in &known.leases {
         let lease = plain(&state.lease);
-        let who = state.leader.as_ref().map_or("nobody".to_owned(), |it| plain(&it.node));
+        let who = plain(&standing::leader(state).0);
         reads = say!("{DIM}{lease}: {who} (term {}){DIM:#}", state.term);
     }
     reads
@@ -163,5 +173,11 @@ fn item_json(item: &Item) -> Value {
             }
             value
         }
+        Item::Unreadable(it, at_ms) => json!({
+            "type": "unreadable",
+            "key": it.key,
+            "reason": it.reason,
+            "at_ms": at_ms,
+        }),
     }
 }

@@ -10,7 +10,7 @@ use super::duties;
 use crate::exit::Outcome;
 use crate::out::{plain, say};
 use crate::session::Session;
-use crate::style::ODD;
+use crate::unknown::{self, Named};
 
 /// What `pin --help` shows below.
 pub(crate) const PIN_EXAMPLES: &str = "\
@@ -107,9 +107,27 @@ pub(crate) enum Asked<'a> {
     Thaw,
 }
 
+impl<'a> Asked<'a> {
+    /// The names that it is about.
+    fn names(self) -> Vec<(Named, &'a str)> {
+        match self {
+            Self::Pin(PinArguments { target, .. }) | Self::Move(target) => {
+                vec![(Named::Duty, &target.duty), (Named::Node, &target.to)]
+            }
+            Self::Unpin(duty) | Self::Pause(duty) | Self::Resume(duty) => {
+                vec![(Named::Duty, &duty.duty)]
+            }
+            Self::Cordon(node) | Self::Uncordon(node) | Self::Drain(node) | Self::Undrain(node) => {
+                vec![(Named::Node, &node.node)]
+            }
+            Self::Freeze | Self::Thaw => Vec::new(),
+        }
+    }
+}
+
 /// Asks, and says what is in force now.
 pub(crate) async fn run(session: &Session, asked: Asked<'_>) -> Outcome {
-    let cluster = session.place.cluster().await?;
+    let cluster = session.place.cluster_to_change().await?;
     let wished = match asked {
         Asked::Pin(pin) => cluster.pin(&pin.target.duty, &pin.target.to, pin.required).await?,
         Asked::Unpin(duty) => cluster.unpin(&duty.duty).await?,
@@ -123,6 +141,9 @@ pub(crate) async fn run(session: &Session, asked: Asked<'_>) -> Outcome {
         Asked::Freeze => cluster.freeze().await?,
         Asked::Thaw => cluster.thaw().await?,
     };
+    if !wished.unknown.is_empty() || matches!(asked, Asked::Freeze | Asked::Thaw) {
+        unknown::warn(session, &cluster, &asked.names(), &wished.unknown).await?;
+    }
     if session.json {
         session.print_json(&json!({
             "done": !wished.intents.is_empty(),
@@ -136,10 +157,6 @@ pub(crate) async fn run(session: &Session, asked: Asked<'_>) -> Outcome {
 }
 
 fn tell(asked: Asked<'_>, wished: &Wished) {
-    for unknown in &wished.unknown {
-        let unknown = plain(unknown);
-        say!("{ODD}nobody knows {unknown} at the moment{ODD:#}: it holds when it appears");
-    }
     if wished.intents.is_empty() {
         say!("There was nothing to take back.");
         return;

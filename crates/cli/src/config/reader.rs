@@ -8,15 +8,13 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::Entry;
+use crate::setting::LEAST_TTL;
 use crate::span;
 
 /// A table with what its keys and values say, and where.
 pub(super) type Table<'i> = DeTable<'i>;
 type Key<'i> = Spanned<DeString<'i>>;
 type Value<'i> = Spanned<DeValue<'i>>;
-
-/// The shortest ttl.
-const LEAST_TTL: Duration = Duration::from_secs(3);
 
 /// A file that is being read.
 pub(super) struct Reader<'a> {
@@ -29,11 +27,13 @@ impl<'a> Reader<'a> {
     pub(super) fn table(&self) -> Result<Spanned<Table<'a>>, String> {
         DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            format!(
-                "{}: this is no TOML: {}. Text stands in quotes: cluster = \"billing\"",
-                self.place(at),
-                error.message().lines().next().unwrap_or("it can't be read")
-            )
+            let said = error.message().lines().next().unwrap_or("it can't be read");
+            let next = if said.contains("duplicate") {
+                "Keep one of them"
+            } else {
+                "Text stands in quotes: cluster = \"billing\""
+            };
+            format!("{}: this is no TOML: {said}. {next}", self.place(at))
         })
     }
 
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
     pub(super) fn text(&self, key: &Key<'_>, value: &Value<'_>) -> Result<Entry<String>, String> {
         let text = value.get_ref().as_str();
         let text = text.ok_or_else(|| self.wrong(key, value, "write it in quotes"))?;
-        if text.is_empty() {
+        if text.trim().is_empty() {
             return Err(self.wrong(key, value, "write a name, or leave the line out"));
         }
         if text.chars().any(char::is_control) {

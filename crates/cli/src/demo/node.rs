@@ -129,14 +129,7 @@ fn tell(event: Event) {
         Event::DutyFailed { duty, error, .. } => {
             Word::Failed { why: format!("{duty} failed: {error}") }.say();
         }
-        Event::Elected { .. }
-        | Event::Lost { .. }
-        | Event::Freed { .. }
-        | Event::DutyStarted { .. }
-        | Event::DutyDone { .. }
-        | Event::MemberJoined(_)
-        | Event::MemberLeft(_)
-        | Event::Left => {}
+        _ => {}
     }
 }
 
@@ -197,5 +190,6 @@ fn reason(why: Loss) -> &'static str {
         Loss::Closed(MemberState::Alive | MemberState::Left) => "closed",
         Loss::Vanished => "its record is gone",
         Loss::Superseded => "the store names another",
+        Loss::Broken => "incumbent itself failed",
     }
 }

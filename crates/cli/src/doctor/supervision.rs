@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use incumbent::witness::{self, Status};
 use tokio::process::Command;
 
 use super::finding::Finding;
@@ -21,6 +22,25 @@ pub(crate) async fn look() -> Finding {
                 "`run` can't supervise commands here: {why}. Programs that use the library are \
                  not concerned"
             ),
+        ),
+    }
+}
+
+/// Whether a program of the user's that calls `witness::init` would have a witness here.
+pub(crate) fn witness() -> Finding {
+    match witness::status() {
+        Status::NotInitialised { hindrance: Some(why) } | Status::Unwatched { why } => {
+            Finding::warn(
+                "witness",
+                format!(
+                    "`witness::init()` would be of no use to a program started like this: {why}"
+                ),
+            )
+        }
+        _ => Finding::ok(
+            "witness",
+            "a program that calls `witness::init()` can have a witness: should it die, others \
+             take over at once",
         ),
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn columns<'a, const N: usize>(
 ) -> Paragraph<'a> {
     let texts: Vec<[&str; N]> =
         rows.iter().map(|(cells, _)| cells.each_ref().map(|cell| cell.text.as_str())).collect();
-    let widths = table::widths(heads, &texts, Some(usize::from(width)));
+    let widths = table::widths(heads, &texts, Some(usize::from(width)), |_| true);
     let line = |cells: &[Text; N], style: Style| {
         let spans = cells.iter().zip(widths).flat_map(|(cell, width)| {
             let text = table::cut(&cell.text, width);

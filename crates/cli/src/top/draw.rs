@@ -63,6 +63,10 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model) {
         Span::styled(plain(&model.store), dim()),
         Span::raw(format!("  {} UTC ", when::time(model.at_ms))),
     ];
+    if let Some(unreadable) = &model.unreadable {
+        // Before what may be too long for the line.
+        spans.insert(1, Span::styled(format!("   {unreadable}"), style(Tone::Bad)));
+    }
     if model.paused {
         spans.push(Span::styled(" paused: p goes on ", style(Tone::Odd)));
     }

@@ -46,6 +46,8 @@ pub(super) struct Model {
     pub(super) at_ms: u64,
     /// Why the last look failed, if it did.
     pub(super) trouble: Option<String>,
+    /// How many records can't be read, if any.
+    pub(super) unreadable: Option<String>,
     /// What is in the parts of the view.
     pub(super) panes: Panes,
     /// The part that keys are about.
@@ -73,6 +75,7 @@ impl Model {
             store: store.to_owned(),
             at_ms: 0,
             trouble: None,
+            unreadable: None,
             panes: Panes::default(),
             pane: Pane::Members,
             room: [Room::default(); 4],
@@ -163,6 +166,8 @@ impl Model {
     }
 
     fn arrange(&mut self) {
+        let broken = self.snapshot.unreadable.len();
+        self.unreadable = (broken > 0).then(|| format!("unreadable records: {broken}"));
         self.panes = Panes::of(&self.snapshot, &self.changes, self.at_ms, &self.filter);
     }
 

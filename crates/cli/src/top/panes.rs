@@ -7,7 +7,7 @@ use incumbent::{DutyCondition, DutyStanding, LeaseState, Member, Wish};
 use ratatui::style::Style;
 
 use crate::change::Item;
-use crate::command::status::Snapshot;
+use crate::command::status::{Snapshot, of};
 use crate::screen::widgets::{Text, dim};
 use crate::span;
 use crate::standing;
@@ -86,42 +86,24 @@ fn told(item: &Item) -> Told {
 
 /// NODE, STATE, HEARD, UP, DUTIES, LOAD, ADDRESS, LABELS.
 fn member_row(snapshot: &Snapshot, member: &Member, at_ms: u64) -> Row<8> {
-    let own = |duty: &&DutyStanding| duty.member.as_ref() == Some(&member.id);
-    let duties = snapshot.work.duties.iter().filter(own).count();
-    let load = snapshot.work.loads.get(&member.id).filter(|load| **load > 0);
+    let duties = Some(snapshot.duties_of(member).count());
+    let duties = duties.filter(|duties| *duties > 0 || member.max_duties.is_some());
+    let load = Some(snapshot.load_of(member));
+    let load = load.filter(|load| *load > 0 || member.capacity.is_some());
     let labels: Vec<String> =
         member.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let cells = [
         Text::from(if member.node.is_empty() { "?" } else { &member.node }),
-        member_state(snapshot, member),
+        Text::toned(standing::member(member, &snapshot.work.intents)),
         Text::from(or_none(member.age.map(span::steady))),
         Text::from(since(member.joined_ms, at_ms)),
-        Text::from(or_none((duties > 0).then(|| duties.to_string()))),
-        Text::from(or_none(load.map(ToString::to_string))),
+        Text::from(or_none(duties.map(|duties| of(duties, member.max_duties)))),
+        Text::from(or_none(load.map(|load| of(load, member.capacity)))),
         Text::from(member.address.as_deref().unwrap_or("-")),
         Text::from(labels.join(" ")),
     ];
     (cells, if member.is_alive() { Style::new() } else { dim() })
-}
-
-fn member_state(snapshot: &Snapshot, member: &Member) -> Text {
-    let wished = |wish: &Wish| match wish {
-        Wish::Drain { node } if *node == member.node => Some("drained"),
-        Wish::Cordon { node } if *node == member.node => Some("cordoned"),
-        Wish::Resign { .. }
-        | Wish::Pin { .. }
-        | Wish::Pause { .. }
-        | Wish::Move { .. }
-        | Wish::Cordon { .. }
-        | Wish::Drain { .. }
-        | Wish::Freeze => None,
-    };
-    let (state, tone) = standing::member(member);
-    match snapshot.work.wishes.iter().filter_map(wished).max() {
-        Some(wished) if tone == Tone::Good => Text::toned((wished, Tone::Odd)),
-        Some(_) | None => Text::toned((state, tone)),
-    }
 }
 
 /// LEASE, LEADER, TERM, SINCE, DUE IN, WHERE.
@@ -132,7 +114,7 @@ fn lease_row(state: &LeaseState, at_ms: u64) -> Row<6> {
     let cells = [
         Text::from(&state.lease),
         Text::toned(standing::leader(state)),
-        Text::from(state.term.to_string()),
+        Text::from(or_none((state.term > 0).then(|| state.term.to_string()))),
         Text::from(or_none(leader.and_then(|it| it.since_ms).map(|it| since(it, at_ms)))),
         Text::from(or_none(due.map(span::steady))),
         Text::from(or_none(leader.and_then(|it| it.address.clone()))),
@@ -174,11 +156,19 @@ fn members_note(snapshot: &Snapshot) -> String {
 }
 
 fn leases_note(snapshot: &Snapshot) -> String {
-    let free = snapshot.leases.iter().filter(|state| state.leader.is_none()).count();
-    match free {
-        0 => format!("{} held", snapshot.leases.len()),
-        free => format!("{} held, {free} free", snapshot.leases.len() - free),
+    let count = |which: &dyn Fn(&LeaseState) -> bool| {
+        snapshot.leases.iter().filter(|state| which(state)).count()
+    };
+    let unreadable = count(&|state| state.unreadable.is_some());
+    let held = count(&|state| state.leader.is_some());
+    let free = snapshot.leases.len() - held - unreadable;
+    let mut note = format!("{held} held");
+    for (count, word) in [(free, "free"), (unreadable, "unreadable")] {
+        if count > 0 {
+            note.push_str(&format!(", {count} {word}"));
+        }
     }
+    note
 }
 
 /// How many duties are in which state, what is wrong first.
@@ -189,10 +179,14 @@ fn duties_note(snapshot: &Snapshot) -> String {
     }
     let counts = counts.iter().map(|((_, state), count)| format!("{count} {state}"));
     let counts: Vec<String> = counts.collect();
-    let frozen = snapshot.work.wishes.contains(&Wish::Freeze);
+    let frozen = snapshot.work.intents.iter().any(|intent| intent.wish == Wish::Freeze);
     format!("{}{}", counts.join(", "), if frozen { ", frozen" } else { "" })
 }
 
 fn since(then_ms: u64, now_ms: u64) -> String {
+    // Nobody ever said when.
+    if then_ms == 0 {
+        return "-".to_owned();
+    }
     span::setting(Duration::from_secs(now_ms.saturating_sub(then_ms) / 1000))
 }

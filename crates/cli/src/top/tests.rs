@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent::{
-    Change, ChangeKind, DutyCondition, DutyId, DutyStanding, Leader, LeaseState, Member, MemberId,
-    MemberState, Moved, Wish,
+    Change, ChangeKind, DutyCondition, DutyId, DutyStanding, Intent, IntentState, Leader,
+    LeaseState, Member, MemberId, MemberState, Moved, Unreadable, Wish,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -30,6 +30,9 @@ fn member(node: &str, state: MemberState) -> Member {
         ttl: Some(Duration::from_secs(3)),
         age: Some(Duration::from_millis(400)),
         host: None,
+        families: BTreeMap::new(),
+        capacity: None,
+        max_duties: None,
     }
 }
 
@@ -49,7 +52,8 @@ fn lease(name: &str, leader: Option<&str>) -> LeaseState {
         age: Some(Duration::from_secs(1)),
         ttl: Duration::from_secs(3),
     });
-    LeaseState { lease: name.to_owned(), term: 7, leader, changes: Vec::new() }
+    let (lease, changes) = (name.to_owned(), Vec::new());
+    LeaseState { lease, term: 7, leader, changes, unreadable: None }
 }
 
 fn duty(name: &str, node: Option<&str>, condition: DutyCondition) -> DutyStanding {
@@ -60,7 +64,22 @@ fn duty(name: &str, node: Option<&str>, condition: DutyCondition) -> DutyStandin
         member: node.map(id),
         address: None,
         term: 2,
+        version: None,
         progress: None,
+        weight: 1,
+        pinned: None,
+    }
+}
+
+fn asked(wish: Wish) -> Intent {
+    Intent {
+        format: 1,
+        id: "1".to_owned(),
+        wish,
+        state: IntentState::Open,
+        by: String::new(),
+        at_ms: NOON,
+        extra: BTreeMap::new(),
     }
 }
 
@@ -76,7 +95,7 @@ fn fleet() -> Snapshot {
         duty("projection/stock", Some("billing-1"), failing),
     ];
     snapshot.work.loads = BTreeMap::from([(id("billing-1"), 42)]);
-    snapshot.work.wishes = vec![Wish::Drain { node: "billing-1".to_owned() }];
+    snapshot.work.intents = vec![asked(Wish::Drain { node: "billing-1".to_owned() })];
     snapshot
 }
 
@@ -118,7 +137,7 @@ fn all_is_shown_in_eighty_columns() {
         " incumbent top   billing  sqlite:app.db  12:00:00 UTC",
         "─▸Members 1 alive, 1 gone ─────",
         " NODE       STATE    HEARD  UP    DUTIES  LOAD  ADDRESS       LABELS",
-        " billing-1  drained  0.4 s  90 s  2       42    billing-1:80  zone=a",
+        " billing-1  drained  0.4 s  90 s  2       44    billing-1:80  zone=a",
         " old        expired  0.4 s  90 s  -       -     old:80        zone=a",
         "─ Leases 1 held, 1 free ─────",
         " LEASE             LEADER     TERM  SINCE  DUE IN  WHERE",
@@ -135,6 +154,34 @@ fn all_is_shown_in_eighty_columns() {
         assert!(screen.iter().any(|it| it.starts_with(line)), "{line:?} is missing in\n{text}");
     }
     assert_eq!(screen[23], " tab next part  ↑↓ scroll  / filter  p pause  q quit", "{text}");
+}
+
+#[test]
+fn o33_what_can_not_be_read_is_told_and_the_rest_is_shown() {
+    let mut model = seen(fleet());
+    let mut broken = fleet();
+    let (key, reason) = ("lease/scheduler".to_owned(), "not the JSON expected".to_owned());
+    let scheduler = Unreadable { key, reason };
+    let member = Unreadable { key: "member/id-of-billing-1".to_owned(), ..scheduler.clone() };
+    broken.leases[1].unreadable = Some(scheduler.clone());
+    broken.members.remove(0);
+    broken.unreadable = vec![scheduler, member];
+    model.see(Look { snapshot: broken, at_ms: NOON + 1000 });
+    let text = drawn(&mut model, 100, 24).join("\n");
+    for said in [
+        "unreadable records: 2",
+        "1 held, 1 unreadable",
+        " scheduler         unreadable",
+        " old",
+        "record lease/",
+    ] {
+        assert!(text.contains(said), "{said:?} is missing in\n{text}");
+    }
+    assert!(!text.contains("is gone from the store"), "it is only unreadable:\n{text}");
+    model.see(Look { snapshot: fleet(), at_ms: NOON + 2000 });
+    let text = drawn(&mut model, 100, 24).join("\n");
+    assert_eq!(text.matches("billing-1 joined").count(), 1, "it was there before:\n{text}");
+    assert!(!text.contains("unreadable records"), "{text}");
 }
 
 #[test]

@@ -2,18 +2,20 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::expect_used, clippy::panic, reason = "this is test code, although no test")]
 
-pub mod proxy;
+pub mod records;
 #[cfg(target_os = "linux")]
 pub mod runs;
 pub mod servers;
 #[cfg(target_os = "linux")]
 pub mod terminal;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use incumbent::{Campaign, Leadership, Node};
+use incumbent::{Campaign, Leadership, Node, clock};
 use serde_json::Value;
 use servers::Postgres;
 use tempfile::TempDir;
@@ -43,20 +45,20 @@ impl Trial {
         }
     }
 
-    /// One whose store is in PostgreSQL, if there is a server.
-    pub fn on_postgres() -> Option<Self> {
-        let trial = Self { postgres: Some(Postgres::new()?), ..Self::new() };
+    /// One whose store is in PostgreSQL.
+    pub fn on_postgres() -> Self {
+        let trial = Self { postgres: Some(Postgres::new()), ..Self::new() };
         trial.run(&["store", "init"]).succeeds();
-        Some(trial)
+        trial
     }
 
-    /// One on SQLite, and one on PostgreSQL if there is a server.
+    /// One on SQLite, and one on PostgreSQL.
     pub fn on_each_store() -> impl Iterator<Item = Self> {
         let postgres = || {
             println!("on PostgreSQL:");
             Self::on_postgres()
         };
-        std::iter::once_with(|| Some(Self::new())).chain(std::iter::once_with(postgres)).flatten()
+        std::iter::once_with(Self::new).chain(std::iter::once_with(postgres))
     }
 
     /// One whose store is there already.
@@ -154,6 +156,29 @@ pub fn calmly(command: impl Fn() -> Command, is_good: impl Fn(&Ran) -> bool) -> 
         println!("again, because of {ran:#?}");
     }
     Ran::of(command())
+}
+
+/// Waits for something that must come true.
+#[track_caller]
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let began = clock::now();
+    while !holds() {
+        assert!(clock::now().since(began) < PATIENCE, "{what}: not after {PATIENCE:?}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// The first line that a child prints on its standard output.
+#[track_caller]
+pub fn first_line(child: &mut Child) -> String {
+    let output = child.stdout.take().expect("its output is taken");
+    let (line, lines) = channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = BufReader::new(output).read_line(&mut text);
+        let _ = line.send(text);
+    });
+    lines.recv_timeout(PATIENCE).expect("a line in time")
 }
 
 /// The program, with nothing in the environment that could mislead it.

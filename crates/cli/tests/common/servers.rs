@@ -18,22 +18,16 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Nothing where no server is named, unless there has to be one.
-    pub fn new() -> Option<Self> {
+    /// A schema that no other test uses, on the server that the environment names or a shared one.
+    pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let variable = "INCUMBENT_TEST_POSTGRES";
-        let Ok(server) = std::env::var(variable) else {
-            let required = std::env::var_os("INCUMBENT_REQUIRE_SERVERS").is_some();
-            assert!(!required, "{variable} names no server");
-            println!("{variable} names no server, so nothing is shown about PostgreSQL");
-            return None;
-        };
+        let server = incumbent_proving::server::postgres::shared();
         let number = NEXT.fetch_add(1, Ordering::SeqCst);
         let schema = format!("cli_{}_{number}", std::process::id());
         let mark = if server.contains('?') { '&' } else { '?' };
         let url = format!("{server}{mark}schema={schema}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        Some(Self { url, schema, server, runtime: runtime.expect("a runtime") })
+        Self { url, schema, server, runtime: runtime.expect("a runtime") }
     }
 
     /// Runs some SQL, and gives the first column of all rows.

@@ -68,7 +68,7 @@ impl Terminal {
     /// with the next picture: no signal tells it, for one that comes together with a key makes
     /// crossterm forget the key until the next.
     #[track_caller]
-    pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) {
+    pub fn until(&self, what: &str, mut wanted: impl FnMut(&str) -> bool) {
         let mut asked = 0;
         wait(
             || format!("{what} in {:?}", self.text()),
@@ -83,17 +83,26 @@ impl Terminal {
         );
     }
 
-    pub fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).expect("it takes keys");
+    pub fn press(&mut self, keys: impl AsRef<[u8]>) {
+        self.keyboard.write_all(keys.as_ref()).expect("it takes keys");
     }
 
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it is there");
     }
 
-    /// Waits for the end of the program, and that the terminal is given back.
+    /// Waits for the end of the program, and gives its code and all that was ever written.
     #[track_caller]
-    pub fn ended(&mut self) -> ExitStatus {
+    pub fn code(&mut self) -> (Option<i32>, String) {
+        let status = self.end();
+        // What it wrote last may still be on its way.
+        let mut before = None;
+        self.until("all of it", |text| before.replace(text.len()) == Some(text.len()));
+        (status.code(), self.text())
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> ExitStatus {
         let mut status = None;
         let shown = Arc::clone(&self.shown);
         wait(
@@ -103,9 +112,16 @@ impl Terminal {
                 status.is_some()
             },
         );
+        status.expect("it has ended")
+    }
+
+    /// Waits for the end of the program, and that the terminal is given back.
+    #[track_caller]
+    pub fn ended(&mut self) -> ExitStatus {
+        let status = self.end();
         self.until_shown(&["\u{1b}[?1049l"]);
         assert!(self.is_as_a_shell_expects(), "the terminal is not as it was");
-        status.expect("it has ended")
+        status
     }
 }
 

@@ -1,15 +1,28 @@
 //! What a driver says to a node and asks of it.
 
 use super::{
-    Event, LeaseName, LeaseRecord, Loss, Member, MemberId, Moment, Node, Purpose, QueuedEvent,
-    Request,
+    Event, LeaseName, LeaseRecord, Loss, Member, MemberId, MemberRecord, Moment, Node, Purpose,
+    QueuedEvent, Request,
 };
+use crate::candidacy::Candidacy;
 use crate::keys;
-use crate::lease::{Candidacy, Known, Lease, Stage};
+use crate::lease::{Known, Lease, Stage};
 use crate::mutant::Mutant;
 use crate::records::Content;
 use crate::store::{Expect, Lane, Read};
 use crate::watch::Verdict;
+
+/// Who leads a lease, as far as a node knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting<'a> {
+    /// The lease's record if somebody leads, with the leader's own unless that is this node or it
+    /// can't be read.
+    pub leader: Option<(&'a LeaseRecord, Option<&'a MemberRecord>)>,
+    /// Whether that is this node.
+    pub own: bool,
+    /// When the question was sent whose answer says so.
+    pub seen: Moment,
+}
 
 impl Node {
     /// Stands for a lease, or changes how. The node contends until it is elected, and again
@@ -18,8 +31,11 @@ impl Node {
         if self.leaving {
             return;
         }
-        let lease =
-            self.leases.entry(name.clone()).or_insert_with(|| Lease::new(name.clone(), now));
+        let memories = &mut self.memories;
+        let lease = self.leases.entry(name.clone()).or_insert_with(|| {
+            let memory = memories.remove(&name).unwrap_or_default();
+            Lease { memory, ..Lease::new(name.clone(), now) }
+        });
         lease.want = Some(candidacy);
         if matches!(lease.stage, Stage::Seeking) {
             self.arm(&name, now);
@@ -29,9 +45,19 @@ impl Node {
     /// Stops standing for a lease. If it is held, its work is told to stop, and the lease is
     /// freed when it has.
     pub fn withdraw(&mut self, now: Moment, name: &LeaseName) {
+        self.withdraw_for(now, name, None);
+    }
+
+    /// The same, for the sake of a successor.
+    pub(super) fn withdraw_for(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        successor: Option<MemberId>,
+    ) {
         if let Some(lease) = self.leases.get_mut(name) {
             lease.want = None;
-            self.stop(now, name, Loss::Withdrawn, None);
+            self.stop(now, name, Loss::Withdrawn, successor);
             self.arm(name, now);
         }
     }
@@ -106,17 +132,17 @@ impl Node {
         self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Obeyed);
     }
 
-    /// Something changed in the store, perhaps.
+    /// Something changed in the store, perhaps. What is asked now may show it; what was asked
+    /// before may not, and is asked once more when the answer is in.
     pub fn hint(&mut self, now: Moment) {
-        let seeking: Vec<LeaseName> = self
-            .leases
-            .values_mut()
-            .filter(|lease| lease.stage == Stage::Seeking && lease.want.is_some())
-            .map(|lease| {
+        let mut seeking = Vec::new();
+        for lease in self.leases.values_mut().filter(|lease| lease.want.is_some()) {
+            lease.hinted = !self.config.planted.is(Mutant::HintLostWhileLooking);
+            if lease.stage == Stage::Seeking {
                 lease.look_at = now;
-                lease.name.clone()
-            })
-            .collect();
+                seeking.push(lease.name.clone());
+            }
+        }
         for name in seeking {
             self.arm(&name, now);
         }
@@ -141,7 +167,8 @@ impl Node {
         self.send(now, Lane::Watch, Vec::new(), reads, purpose);
     }
 
-    /// Says what the wall clock shows. For display alone: it decides nothing.
+    /// Says what the wall clock shows. It decides nothing: it is for display, and where a store has
+    /// forgotten something, terms begin no lower than its seconds.
     pub fn tell_wall(&mut self, millis: u64) {
         self.wall_ms = millis;
     }
@@ -170,6 +197,7 @@ impl Node {
             Stage::Held(term) => Some(term),
             Stage::Seeking
             | Stage::Taking
+            | Stage::Proving(..)
             | Stage::Stopping(_)
             | Stage::ToFree(_)
             | Stage::Freeing(_) => None,
@@ -187,7 +215,7 @@ impl Node {
     }
 
     /// Who else holds a lease that this node wants or watches, as far as is known, and until when
-    /// that member is waited for (nothing where its record can't be read). Nothing if the lease
+    /// that member is waited for (nothing where its record can't be read or is gone). Nothing if the lease
     /// is free, ours, not read yet, or its holder is closed.
     #[must_use]
     pub fn rival(&self, name: &LeaseName) -> Option<(&LeaseRecord, Option<Moment>)> {
@@ -196,15 +224,62 @@ impl Node {
         let holder = lease.holder().filter(|holder| Some(*holder) != self.own_id())?;
         match self.watches.get(holder)?.verdict(self.config.timing.ttl, self.config.planted) {
             Verdict::Unread | Verdict::Absent | Verdict::Closed(_) => None,
-            Verdict::Unreadable => Some((record, None)),
+            Verdict::Unreadable | Verdict::Vanished => Some((record, None)),
             Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) => Some((record, Some(at))),
         }
+    }
+
+    /// Who leads a lease that this node wants or watches, as far as is known. Nothing if that was not
+    /// read yet, can't be read, or is in doubt: then what was known before still is all that is known.
+    #[must_use]
+    pub fn sighting(&self, name: &LeaseName) -> Option<Sighting<'_>> {
+        let lease = self.leases.get(name)?;
+        let record = match &lease.known {
+            Known::Unread | Known::Unreadable => return None,
+            Known::Absent => None,
+            Known::Record(record, _) => Some(record.as_ref()),
+        };
+        let free = Sighting { leader: None, own: false, seen: lease.seen };
+        let Some(holder) = lease.holder() else { return Some(free) };
+        if self.own_id() == Some(holder) {
+            let leader = record.filter(|_| self.held(name).is_some()).map(|record| (record, None));
+            return Some(Sighting { leader, own: leader.is_some(), ..free });
+        }
+        if self.farewells.iter().any(|former| former.id == *holder) {
+            // It was this node, whose work has ended or is ending.
+            return Some(free);
+        }
+        let watch = self.watches.get(holder)?;
+        let leader = match watch.verdict(self.config.timing.ttl, self.config.planted) {
+            Verdict::Unread => return None,
+            Verdict::Absent | Verdict::Closed(_) => None,
+            // It was looked for when its time was over, and had not beaten; nobody closed it yet.
+            Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) if lease.seen >= at => None,
+            Verdict::Unreadable
+            | Verdict::Vanished
+            | Verdict::AliveUntil(_)
+            | Verdict::EvictedUntil(_) => {
+                record.map(|record| (record, watch.seen().map(|(member, _)| member)))
+            }
+        };
+        Some(Sighting { leader, ..free })
     }
 
     /// The current incarnation, once its creation was acknowledged.
     #[must_use]
     pub fn member(&self) -> Option<&MemberId> {
         self.own_id()
+    }
+
+    /// Gives up a lease of which a later term left its traces: as nobody else can hold it now, the
+    /// store has forgotten that term, and the next one has to be above it.
+    pub(super) fn outdated(&mut self, now: Moment, name: &LeaseName, term: u64) {
+        if let Some(lease) = self.leases.get_mut(name).filter(|lease| lease.memory.term < term) {
+            lease.memory.highest = term.max(lease.memory.highest);
+            lease.memory.term = term;
+            lease.memory.holder = None;
+        }
+        self.stop(now, name, Loss::Superseded, None);
     }
 
     /// Ends trust and work at a lease: in order, if there is time.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Event, Expect, Lane, LeaseName, LeaseRecord, MemberId, MemberRecord, Moment, Mutant, Node,
-    Purpose, Read, Write, keys,
+    Purpose, Read, Stamp, Write, keys,
 };
 use crate::leader::Leader;
 use crate::lease::{Known, Lease, Move, Stage};
@@ -39,7 +39,12 @@ impl Node {
             let step = self.next_move(lease, now);
             let writes = matches!(
                 step,
-                Move::Close(_) | Move::Take | Move::Free(_) | Move::Touch | Move::Adopt(_)
+                Move::Close(_)
+                    | Move::Take
+                    | Move::Free(_)
+                    | Move::Touch
+                    | Move::Mark
+                    | Move::Adopt(_)
             );
             if writes && !self.trusted(now) {
                 // Nothing is written without trust; joining again brings us back here.
@@ -52,14 +57,15 @@ impl Node {
                 Move::Take => return self.take(now, name),
                 Move::Free(term) => return self.free(now, name, term),
                 Move::Touch => return self.touch(now, name),
-                Move::Adopt(term) => return self.elect(now, name, term),
+                Move::Mark => return self.mark(now, name),
+                Move::Adopt(term) => return self.adopt(now, name, term),
                 Move::NoteFree => self.note(name, |lease| lease.free_since = Some(now)),
                 Move::Settled => {
                     self.note(name, |lease| lease.stage = Stage::Seeking);
                     self.duty_changed(now, name);
                 }
                 Move::Forget => {
-                    self.leases.remove(name);
+                    self.forget(name);
                     return self.duty_changed(now, name);
                 }
             }
@@ -79,37 +85,50 @@ impl Node {
         }
         match lease.stage {
             Stage::Taking | Stage::Freeing(_) | Stage::Held(_) | Stage::Stopping(_) => nothing,
+            Stage::Proving(term, beat) => self.prove(lease, term, beat),
             Stage::ToFree(term) => self.unhold(lease, term, now),
             Stage::Seeking => self.seek(lease, now),
         }
     }
 
+    /// A take after a loss counts only once our member has beaten since then.
+    fn prove(&self, lease: &Lease, term: u64, beat: u64) -> Move {
+        if !lease.is_electable() {
+            return Move::Free(term);
+        }
+        let proven = self.member.as_ref().is_some_and(|member| member.acknowledged() > beat);
+        if proven { Move::Adopt(term) } else { Move::Wait(Moment::NEVER) }
+    }
+
     fn unhold(&self, lease: &Lease, term: u64, now: Moment) -> Move {
+        let planted = self.config.planted;
         match &lease.known {
-            Known::Record(record, _) => {
-                let own = lease.holder() == self.own_id();
-                let unscoped = self.config.planted.is(Mutant::ReleaseNotScoped);
-                let undone = self.config.planted.is(Mutant::ReleaseSettledByRead)
+            Known::Unread | Known::Unreadable => look_or_wait(lease, now),
+            Known::Record(record, _) if record.term == term && self.is_own(lease) => {
+                let undone = planted.is(Mutant::ReleaseSettledByRead)
                     && lease.released >= term
                     && lease.is_electable();
-                let elects =
-                    self.config.planted.is(Mutant::AnyReadElects) && lease.released >= term;
-                if own && (undone || elects) && record.term == term {
-                    Move::Adopt(term)
-                } else if (own && record.term == term) || (unscoped && record.holder.is_some()) {
-                    Move::Free(term)
-                } else {
-                    Move::Settled
-                }
+                if undone { Move::Adopt(term) } else { Move::Free(term) }
             }
-            Known::Unread | Known::Unreadable => look_or_wait(lease, now),
-            Known::Absent => Move::Settled,
+            Known::Record(record, _)
+                if planted.is(Mutant::ReleaseNotScoped) && record.holder.is_some() =>
+            {
+                Move::Free(term)
+            }
+            Known::Record(record, _) if record.term >= term => Move::Settled,
+            // Older than what we held: a stale read, and the record still names us, or a store
+            // that forgot. Then whoever waits for us has to learn that we are done.
+            Known::Record(..) | Known::Absent => match &lease.loss {
+                Some(loss) if now < loss.until => look_until(lease, now, loss.until),
+                Some(_) if lease.holder().is_none() => Move::Touch,
+                Some(_) | None => Move::Settled,
+            },
         }
     }
 
     fn seek(&self, lease: &Lease, now: Moment) -> Move {
-        let settled =
-            lease.unsettled.is_none() || self.config.planted.is(Mutant::DoubtfulTakeForgotten);
+        let forgets = self.config.planted.is(Mutant::DoubtfulTakeForgotten);
+        let settled = lease.doubts.is_empty() || forgets;
         if lease.want.is_none() && settled && !self.is_own(lease) {
             return Move::Forget;
         }
@@ -127,73 +146,98 @@ impl Node {
         self.outwait(lease, &holder.member, now)
     }
 
-    fn is_own(&self, lease: &Lease) -> bool {
+    pub(super) fn is_own(&self, lease: &Lease) -> bool {
         lease.holder().is_some() && lease.holder() == self.own_id()
     }
 
-    /// The record names this member although it isn't held: a take landed late, or a release
-    /// is on its way.
+    /// The record names this member although it isn't held: a take landed late, or the read is
+    /// stale. Only the very take that is in doubt may be adopted, because nobody but us can have
+    /// ended its term; of anything else the read doesn't tell whether it is over.
     fn settle_own(&self, lease: &Lease, term: u64, now: Moment) -> Move {
-        if self.config.planted.is(Mutant::LateTakeIgnored) {
+        let planted = self.config.planted;
+        if planted.is(Mutant::LateTakeIgnored) {
             return Move::Wait(Moment::NEVER);
         }
-        if term <= lease.released {
-            return look_or_wait(lease, now);
+        let any = planted.is(Mutant::AnyReadElects) && term > lease.released;
+        match self.running.get(&lease.name) {
+            // It was given up because of what a read showed, and its work is ending.
+            Some((member, running)) if Some(member) == self.own_id() && *running == term => {
+                Move::Wait(Moment::NEVER)
+            }
+            None if lease.is_electable() && (any || lease.landed().is_some()) => Move::Adopt(term),
+            // What the store went back to isn't changed before it may be taken: others tell by it
+            // whether somebody has written who can't know of the loss.
+            Some(_) | None if lease.loss.is_some() => match self.outlived_loss(lease, now) {
+                Ok(()) if lease.want.is_none() => Move::Touch,
+                Ok(()) => self.approach(lease, now, Freedom::Vacant),
+                Err(step) => step,
+            },
+            Some(_) | None => Move::Free(term),
         }
-        if lease.is_electable() && !self.running.contains_key(&lease.name) {
-            return Move::Adopt(term);
-        }
-        Move::Free(term)
     }
 
     fn outwait(&self, lease: &Lease, holder: &MemberId, now: Moment) -> Move {
+        // Nobody is closed for a lease that may not be taken yet.
+        if let Err(step) = self.outlived_loss(lease, now) {
+            return step;
+        }
+        match self.outlived(lease, holder, now) {
+            Ok(()) => self.approach(lease, now, Freedom::HolderClosed),
+            Err(step) => step,
+        }
+    }
+
+    /// Whether what the member held is free; if not, what to do until then.
+    pub(super) fn outlived(
+        &self,
+        lease: &Lease,
+        holder: &MemberId,
+        now: Moment,
+    ) -> Result<(), Move> {
         let planted = self.config.planted;
         let fresh = Watch::new();
         let watch = self.watches.get(holder).unwrap_or(&fresh);
         if watch.closing {
-            return Move::Wait(lease.look_at.max(now + Duration::from_secs(1)));
+            return Err(Move::Wait(lease.look_at.max(now + Duration::from_secs(1))));
         }
-        match watch.verdict(self.config.timing.ttl, planted) {
+        Err(match watch.verdict(self.config.timing.ttl, planted) {
             Verdict::Unread | Verdict::Unreadable => look_or_wait(lease, now),
-            Verdict::Absent if planted.is(Mutant::AbsentMeansClosed) => {
-                self.approach(lease, now, Freedom::HolderClosed)
+            Verdict::Absent if planted.is(Mutant::AbsentMeansClosed) => return Ok(()),
+            Verdict::Absent | Verdict::Vanished if lease.is_electable() => {
+                Move::Close(holder.clone())
             }
-            Verdict::Absent if lease.is_electable() => Move::Close(holder.clone()),
-            Verdict::Absent => look_or_wait(lease, now),
-            Verdict::Closed(_) => self.approach(lease, now, Freedom::HolderClosed),
-            Verdict::EvictedUntil(at) if now >= at => {
-                self.approach(lease, now, Freedom::HolderClosed)
-            }
+            Verdict::Absent | Verdict::Vanished => look_or_wait(lease, now),
+            Verdict::Closed(_) => return Ok(()),
+            Verdict::EvictedUntil(at) if now >= at => return Ok(()),
             Verdict::AliveUntil(at) if now >= at && lease.is_electable() => {
                 if planted.is(Mutant::ExpiryWithoutSwap) {
-                    return self.approach(lease, now, Freedom::HolderClosed);
+                    return Ok(());
                 }
                 Move::Close(holder.clone())
             }
-            Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) => {
-                if now >= lease.look_at && !planted.is(Mutant::HintsRequired) {
-                    return Move::Look;
-                }
-                if planted.is(Mutant::HintsRequired) {
-                    return if now >= lease.look_at {
-                        Move::Look
-                    } else {
-                        Move::Wait(Moment::NEVER)
-                    };
-                }
-                Move::Wait(if lease.is_electable() { at.min(lease.look_at) } else { lease.look_at })
+            Verdict::AliveUntil(_) | Verdict::EvictedUntil(_)
+                if planted.is(Mutant::HintsRequired) && now < lease.look_at =>
+            {
+                Move::Wait(Moment::NEVER)
             }
-        }
+            Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) if lease.is_electable() => {
+                look_until(lease, now, at)
+            }
+            Verdict::AliveUntil(_) | Verdict::EvictedUntil(_) => look_or_wait(lease, now),
+        })
     }
 
     /// The lease is free: take it, after holding back as fairness asks.
     fn approach(&self, lease: &Lease, now: Moment, freedom: Freedom) -> Move {
         let Some(want) = &lease.want else {
             // Not wanted, but a take of ours may still land unless something newer is there.
-            return if lease.unsettled.is_some() { Move::Touch } else { Move::Forget };
+            return if lease.doubts.is_empty() { Move::Forget } else { Move::Touch };
         };
         if !want.electable || self.running.contains_key(&lease.name) {
             return look_or_wait(lease, now);
+        }
+        if let Err(step) = self.outlived_loss(lease, now) {
+            return step;
         }
         let Some(since) = lease.free_since else { return Move::NoteFree };
         let ttl = self.config.timing.ttl;
@@ -202,16 +246,30 @@ impl Node {
             (Known::Record(record, _), Freedom::Vacant) => record.successor.as_ref(),
             _ => None,
         };
+        // Who was seen alive is in the store that its take is in.
+        let met = |member| self.watches.get(member).is_some_and(Watch::is_met);
+        let unproven = match &lease.known {
+            Known::Record(record, _) => {
+                let lost = record.is_lost() && lease.loss.is_none();
+                lost || record.holder.as_ref().is_some_and(|it| it.unproven && !met(&it.member))
+            }
+            Known::Unread | Known::Absent | Known::Unreadable => false,
+        };
         let hold_back = match successor {
             Some(successor) if Some(successor) == self.own_id() => Duration::ZERO,
             Some(_) if self.config.planted.is(Mutant::EndlessHoldBack) => {
                 return Move::Wait(now + ttl);
             }
             Some(_) => ttl / 3,
-            None => want.preference.delay(ttl, member_for),
+            None => self.preference(lease, want).delay(ttl, member_for),
         };
         let at = (since + hold_back).max(lease.not_before);
-        if now >= at { Move::Take } else { Move::Wait(at) }
+        let at = if unproven { at.max(lease.read_since() + ttl) } else { at };
+        // One that this node has never seen, in a store that has lost others.
+        let unknown = lease.loss.is_none() && lease.record().term == 0;
+        let at = if unknown { at.max(self.lost_until) } else { at };
+        // Who holds back goes on looking: what it holds back for may be over.
+        if now >= at { Move::Take } else { look_until(lease, now, at) }
     }
 
     fn look(&mut self, name: &LeaseName) {
@@ -227,16 +285,18 @@ impl Node {
         if self.to_look.is_empty() || self.pending.values().any(looking) {
             return;
         }
-        let leases: Vec<LeaseName> = std::mem::take(&mut self.to_look).into_iter().collect();
+        let mut leases: Vec<LeaseName> = std::mem::take(&mut self.to_look).into_iter().collect();
+        leases.retain(|name| self.leases.contains_key(name));
         let own = self.own_id().cloned();
         let mut reads = Vec::with_capacity(leases.len() + 1);
         let mut holders: Vec<MemberId> = Vec::new();
-        for lease in leases.iter().filter_map(|name| self.leases.get(name)) {
+        for name in &leases {
+            let Some(lease) = self.leases.get_mut(name) else { continue };
+            lease.hinted = false;
             let unless = lease.version().cloned();
             reads.push(Read::Key { key: keys::lease(&lease.name), unless });
-            if let Some(holder) = lease.holder().filter(|holder| Some(*holder) != own.as_ref()) {
-                holders.push(holder.clone());
-            }
+            let others = lease.awaited().filter(|holder| Some(*holder) != own.as_ref());
+            holders.extend(others.cloned());
         }
         holders.sort();
         holders.dedup();
@@ -256,9 +316,11 @@ impl Node {
                 (record.closed(MemberState::Expired), Expect::Version(version.clone()))
             }
             None => {
-                let ttl = self.config.timing.ttl;
-                let record = MemberRecord::joining(holder.clone(), ttl, ttl / 3);
-                (record.closed(MemberState::Expired), Expect::Absent)
+                let (ttl, state) = match watch.vanished() {
+                    Some(ttl) => (ttl, MemberState::Evicted),
+                    None => (self.config.timing.ttl, MemberState::Expired),
+                };
+                (MemberRecord::forgotten(holder.clone(), ttl, state), Expect::Absent)
             }
         };
         let put = self.put(keys::member(holder), expect, record.bytes(), true);
@@ -272,6 +334,7 @@ impl Node {
         let Some(record) = self.leases.get(name).map(|lease| self.taken(lease)) else { return };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Taking;
+        lease.hinted = false;
         let expect = lease.expect();
         // Nobody waits to hear that a duty was taken, and there are many.
         let put = self.put(keys::lease(name), expect, record.bytes(), !name.is_duty());
@@ -291,13 +354,20 @@ impl Node {
             },
         };
         if !self.config.planted.is(Mutant::TermNotRaised) || record.term == 0 {
-            record.term += 1;
+            record.term = lease.next_term(self.config.planted);
+            record.term = record.term.max(self.floor(lease));
+            record.lost = 0;
         }
+        // The stamp that the write of this record will carry.
+        let stamp = Stamp { writer: self.writer, attempt: self.stamps + 1 };
         let profile = &self.config.profile;
         record.holder = self.own_id().map(|member| Holder {
             member: member.clone(),
             node: profile.node.clone(),
             address: profile.address.clone(),
+            mark: Some(stamp.to_string()),
+            unproven: lease.loss.is_some()
+                && !self.config.planted.is(Mutant::ForgottenElectedWithoutBeat),
         });
         record.payload = lease.want.as_ref().and_then(|want| want.payload.clone());
         record.successor = None;
@@ -314,7 +384,9 @@ impl Node {
         let change = self.change(term, ChangeKind::Freed);
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Freeing(term);
+        lease.hinted = false;
         lease.released = lease.released.max(term);
+        lease.doubts.retain(|doubt| doubt.term > term);
         let mut record = lease.record();
         record.holder = None;
         record.payload = None;
@@ -330,15 +402,26 @@ impl Node {
         self.send(now, Lane::Change, vec![write], Vec::new(), purpose);
     }
 
-    fn touch(&mut self, now: Moment, name: &LeaseName) {
-        let Some(lease) = self.leases.get_mut(name) else { return };
-        lease.stage = Stage::Taking;
-        let mut record = lease.record();
-        record.holder = None;
-        let expect = lease.expect();
-        let put = self.put(keys::lease(name), expect, record.bytes(), false);
-        let purpose = Purpose::Touch(name.clone(), record);
-        self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
+    /// The record names this member by a take of its own.
+    pub(super) fn adopt(&mut self, now: Moment, name: &LeaseName, term: u64) {
+        let Some(lease) = self.leases.get(name) else { return };
+        let after_loss = lease.landed().is_some_and(|doubt| doubt.after_loss);
+        self.won(now, name, term, after_loss);
+    }
+
+    /// A take succeeded. That the lease is in a store that had forgotten it doesn't show that our
+    /// member is there too: a beat has to show that first.
+    pub(super) fn won(&mut self, now: Moment, name: &LeaseName, term: u64, after_loss: bool) {
+        if !after_loss || self.config.planted.is(Mutant::ForgottenElectedWithoutBeat) {
+            return self.elect(now, name, term);
+        }
+        let (Some(lease), Some(member)) = (self.leases.get_mut(name), &mut self.member) else {
+            return;
+        };
+        lease.doubts.clear();
+        lease.stage = Stage::Proving(term, member.attempts());
+        member.beat_soon(now);
+        self.arm(name, Moment::NEVER);
     }
 
     /// This member holds the lease from now on.
@@ -346,7 +429,7 @@ impl Node {
         let Some(member) = self.own_id().cloned() else { return };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Held(term);
-        lease.unsettled = None;
+        lease.doubts.clear();
         lease.conflicts.reset();
         self.index.reread_intents();
         if *name == LeaseName::leader() {
@@ -360,6 +443,14 @@ impl Node {
     }
 }
 
-fn look_or_wait(lease: &Lease, now: Moment) -> Move {
+pub(super) fn look_or_wait(lease: &Lease, now: Moment) -> Move {
     if now >= lease.look_at { Move::Look } else { Move::Wait(lease.look_at) }
+}
+
+/// Waits until this moment, and goes on looking.
+pub(super) fn look_until(lease: &Lease, now: Moment, until: Moment) -> Move {
+    match look_or_wait(lease, now) {
+        Move::Wait(look_at) => Move::Wait(look_at.min(until)),
+        look => look,
+    }
 }

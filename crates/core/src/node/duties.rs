@@ -1,12 +1,16 @@
 //! The member's side of duties: what it serves, what its roster asks for, how it gets on.
 
-use super::{Event, Expect, Lane, Moment, Node, Profile, Purpose, Read, Subject, Write, keys};
+use super::{
+    Event, Expect, Lane, MemberId, Moment, Node, Placing, Profile, Purpose, Read, Subject, keys,
+};
+use crate::candidacy::Candidacy;
 use crate::duty::DutyId;
 use crate::leader::Wanted;
-use crate::lease::{Candidacy, Stage};
+use crate::lease::Stage;
 use crate::mutant::Mutant;
+use crate::names::LeaseName;
 use crate::own;
-use crate::placing::{Round, Step};
+use crate::placing::{Failure, Planned, Planning, PlanningId, Round, Step};
 use crate::records::{Content, DutySpec, FamilyProfile, Report, Roster, Unreadable};
 use crate::store::{ErrorKind, Found, Outcome, Reply};
 use crate::worker::{DutyStatus, ListingStage};
@@ -24,7 +28,15 @@ impl Node {
         if self.leaving {
             return;
         }
-        self.worker.serve(now, family, profile, duties);
+        // Of a duty whose description no record can hold, others could never know.
+        let most = self.config.max_value / 2;
+        let (listed, large): (Vec<_>, Vec<_>) =
+            duties.iter().cloned().partition(|spec| crate::records::size(spec) <= most);
+        for spec in large {
+            let (family, duty) = (family.to_owned(), spec.name);
+            self.say(Event::TooLarge { family, duty, most });
+        }
+        self.worker.serve(now, family, profile, &listed, self.config.max_value);
         self.profile_changed();
     }
 
@@ -37,6 +49,13 @@ impl Node {
     /// Says how a duty gets on that was elected here in this term.
     pub fn tell_status(&mut self, now: Moment, duty: &DutyId, term: u64, status: DutyStatus) {
         if self.held(&duty.lease()) == Some(term) {
+            let status = match status {
+                DutyStatus::Failing { times, error, gave_up } => {
+                    let error = error.chars().take(500).collect();
+                    DutyStatus::Failing { times, error, gave_up }
+                }
+                DutyStatus::Active | DutyStatus::Done => status,
+            };
             self.worker.statuses.insert(duty.clone(), status);
             self.worker.changed(now, &self.config.timing);
         }
@@ -46,6 +65,14 @@ impl Node {
     pub fn tell_progress(&mut self, now: Moment, duty: &DutyId, text: &str) {
         if self.held(&duty.lease()).is_some() {
             self.worker.progress.insert(duty.clone(), text.chars().take(200).collect());
+            self.worker.changed(now, &self.config.timing);
+        }
+    }
+
+    /// Says how preparing for a duty ended that [`Event::Prepare`] asked for.
+    pub fn tell_prepared(&mut self, now: Moment, duty: &DutyId, result: Result<(), String>) {
+        let short = |error: String| error.chars().take(200).collect();
+        if self.worker.prepared(duty, result.map_err(short)) {
             self.worker.changed(now, &self.config.timing);
         }
     }
@@ -105,13 +132,16 @@ impl Node {
             }
         }
         self.note_draining(&mut report);
+        report.cut(self.config.max_value);
         self.worker.publish(now, report);
     }
 
     fn note_draining(&self, report: &mut Report) {
         for lease in self.leases.values().filter(|lease| lease.name.is_duty()) {
             let over = match lease.stage {
-                Stage::Seeking | Stage::Taking => self.running.contains_key(&lease.name),
+                Stage::Seeking | Stage::Taking | Stage::Proving(..) => {
+                    self.running.contains_key(&lease.name)
+                }
                 Stage::Held(_) => false,
                 Stage::Stopping(_) | Stage::ToFree(_) | Stage::Freeing(_) => true,
             };
@@ -144,15 +174,21 @@ impl Node {
     }
 
     fn obey_roster(&mut self, now: Moment, roster: Roster) {
-        let (new, gone) = self.worker.obey(roster);
-        for duty in new {
+        let orders = self.worker.obey(roster);
+        for duty in orders.new {
             self.campaign(now, duty.lease(), Candidacy::default());
             if self.config.planted.is(Mutant::DutyWithoutLease) {
                 self.elect(now, &duty.lease(), 1);
             }
         }
-        for duty in gone {
-            self.withdraw(now, &duty.lease());
+        for (duty, successor) in orders.gone {
+            self.withdraw_for(now, &duty.lease(), successor);
+        }
+        for duty in orders.prepare {
+            self.say(Event::Prepare { duty });
+        }
+        for duty in orders.forget {
+            self.say(Event::Unprepare { duty });
         }
         self.worker.changed(now, &self.config.timing);
     }
@@ -196,46 +232,88 @@ impl Node {
     /// Sends what placing wants read or written, if this node leads the cluster.
     pub(super) fn drive_placing(&mut self, now: Moment) {
         let Some(own) = self.own_id().cloned() else { return };
-        let (Some(leader), Some(placing)) = (&mut self.leader, &mut self.placing) else { return };
-        let round = Round {
-            now,
-            wall_ms: self.wall_ms,
-            leader,
-            own: &own,
-            placement: &self.config.placement,
-            timing: &self.config.timing,
-            planted: self.config.planted,
+        let Some((step, missing)) = self.placed(now, &own, |placing, round| {
+            let step = placing.step(round);
+            let misses = |profile: &Profile| {
+                profile.families.values().any(|family| placing.misses(&family.catalogs))
+            };
+            let living = round.leader.living().filter(|(_, _, profile)| misses(profile));
+            (step, living.map(|(id, _, _)| id.clone()).collect())
+        }) else {
+            return;
         };
-        let step = placing.step(&round);
-        let misses = |profile: &Profile| {
-            profile.families.values().any(|family| placing.misses(&family.catalogs))
-        };
-        leader.missing = leader
-            .living()
-            .filter(|(_, _, profile)| misses(profile))
-            .map(|(id, _, _)| id.clone())
-            .collect();
+        if let Some(leader) = &mut self.leader {
+            leader.missing = missing;
+        }
         match step {
             None => {}
             Some(Step::Read(reads)) => {
                 self.send(now, Lane::Watch, Vec::new(), reads, Purpose::PlaceRead);
             }
-            Some(Step::Write(writes)) => {
-                for (subject, wanted) in writes {
-                    let write = match wanted {
-                        Wanted::Put(key, expect, value) => self.put(key, expect, value, true),
-                        Wanted::Delete(key) => Write::Delete(key),
-                    };
-                    let purpose = Purpose::PlaceWrite(subject);
-                    self.send(now, Lane::Change, vec![write], Vec::new(), purpose);
-                }
+            Some(Step::Write(writes)) => self.write_placing(now, writes),
+        }
+    }
+
+    /// The next plan to be made: by [`Planning::run`], on another thread than that of this node.
+    /// [`Self::planned`] is told what became of it. One is handed out at a time, unless this node
+    /// stopped leading and leads again; the result of the former is ignored then.
+    pub fn next_planning(&mut self) -> Option<Planning> {
+        if !self.placing.as_ref().is_some_and(Placing::wants_plan) {
+            return None;
+        }
+        let own = self.own_id()?.clone();
+        self.requests += 1;
+        let id = PlanningId(self.requests);
+        // What is planned doesn't depend on the time.
+        self.placed(Moment::START, &own, |placing, round| placing.next_planning(round, id))?
+    }
+
+    /// Takes in a plan, or why it could not be made. To be followed by [`Self::poll`].
+    pub fn planned(&mut self, now: Moment, id: PlanningId, result: Result<Planned, String>) {
+        let Some(own) = self.own_id().cloned().filter(|_| self.trusted(now)) else { return };
+        match self.placed(now, &own, |placing, round| placing.planned(round, id, result)) {
+            None => {}
+            Some(Ok(writes)) => self.write_placing(now, writes),
+            Some(Err(Failure { reason, again_in })) => {
+                self.say(Event::PlanningFailed { reason, again_in });
             }
+        }
+    }
+
+    fn placed<T>(
+        &mut self,
+        now: Moment,
+        own: &MemberId,
+        act: impl FnOnce(&mut Placing, &Round<'_>) -> T,
+    ) -> Option<T> {
+        let (Some(leader), Some(placing)) = (&self.leader, &mut self.placing) else { return None };
+        let round = Round {
+            now,
+            wall_ms: self.wall_ms,
+            leader,
+            own,
+            placement: &self.config.placement,
+            timing: &self.config.timing,
+            max_value: self.config.max_value,
+            planted: self.config.planted,
+        };
+        Some(act(placing, &round))
+    }
+
+    fn write_placing(&mut self, now: Moment, writes: Vec<(Subject, Wanted)>) {
+        for (subject, wanted) in writes {
+            let write = self.stamped(wanted);
+            let purpose = Purpose::PlaceWrite(subject);
+            self.send(now, Lane::Change, vec![write], Vec::new(), purpose);
         }
     }
 
     pub(super) fn placing_read(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
         if let Some(placing) = &mut self.placing {
             placing.was_read(now, answer, self.config.planted);
+        }
+        if let Some(term) = self.placing.as_ref().and_then(Placing::superseded) {
+            self.outdated(now, &LeaseName::leader(), term);
         }
     }
 

@@ -15,7 +15,7 @@ impl Node {
         let waiting: Vec<LeaseName> = self
             .leases
             .values()
-            .filter(|lease| lease.holder() == Some(member))
+            .filter(|lease| lease.awaited().any(|awaited| awaited == member))
             .map(|lease| lease.name.clone())
             .collect();
         if waiting.is_empty() {

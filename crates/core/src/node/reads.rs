@@ -1,5 +1,6 @@
 //! The board, and what it points to: the view and the operators' intents.
 
+use super::standing::{self, Preferred};
 use super::{
     Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, Write, keys,
 };
@@ -19,6 +20,8 @@ pub(super) struct Index {
     intents_read: u64,
     views: u64,
     intents: u64,
+    /// Whom the last view prefers as leaders of the cluster.
+    pub(super) preferred: Preferred,
     /// A hint came: read the board without waiting for the beat.
     pub(super) want_board: bool,
     /// When to try again, because a read failed.
@@ -143,19 +146,13 @@ impl Node {
         // An incarnation without trust has ended by now, and its leading with it.
         let (timing, planted) = (&self.config.timing, self.config.planted);
         let Some(leader) = &mut self.leader else { return };
-        match leader.step(now, timing, planted) {
+        match leader.step(now, timing, self.config.max_value, planted) {
             None => {}
             Some(Step::List(reads)) => {
                 self.send(now, Lane::Watch, Vec::new(), reads, Purpose::LeaderList);
             }
             Some(Step::Write(wanted)) => {
-                let mut writes = Vec::with_capacity(wanted.len());
-                for write in wanted {
-                    writes.push(match write {
-                        Wanted::Put(key, expect, value) => self.put(key, expect, value, true),
-                        Wanted::Delete(key) => Write::Delete(key),
-                    });
-                }
+                let writes = wanted.into_iter().map(|wanted| self.stamped(wanted)).collect();
                 self.send(now, Lane::Change, writes, Vec::new(), Purpose::LeaderWrite);
             }
         }
@@ -164,7 +161,7 @@ impl Node {
 
     pub(super) fn leader_listed(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
         if let Some(leader) = &mut self.leader {
-            leader.listed(now, answer);
+            leader.listed(now, answer, &self.config.timing, self.config.planted);
         }
     }
 
@@ -174,10 +171,42 @@ impl Node {
         }
     }
 
+    /// Where nobody leads the cluster, everybody sweeps now and then.
+    pub(super) fn drive_sweep(&mut self, now: Moment) {
+        if self.may_lead_cluster() || self.leaving || !self.trusted(now) {
+            return;
+        }
+        let (timing, planted) = (&self.config.timing, self.config.planted);
+        if let Some(reads) = self.sweep.step(now, timing, planted) {
+            self.send(now, Lane::Watch, Vec::new(), reads, Purpose::SweepLook);
+        }
+    }
+
+    pub(super) fn swept(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
+        if self.leaving || !self.trusted(now) {
+            self.sweep.reset();
+            return;
+        }
+        let (timing, planted) = (&self.config.timing, self.config.planted);
+        let wanted = self.sweep.looked(now, answer, timing, planted);
+        let writes: Vec<Write> = wanted.into_iter().map(|wanted| self.stamped(wanted)).collect();
+        if !writes.is_empty() {
+            self.send(now, Lane::Change, writes, Vec::new(), Purpose::SweepWrite);
+        }
+    }
+
+    pub(super) fn stamped(&mut self, wanted: Wanted) -> Write {
+        match wanted {
+            Wanted::Put(key, expect, value) => self.put(key, expect, value, true),
+            Wanted::Delete(key) => Write::Delete(key),
+        }
+    }
+
     fn observe_view(&mut self, now: Moment, stored: &Record) {
         match View::read(stored) {
             Ok(view) => {
                 self.index.view = Some(stored.version.clone());
+                self.index.preferred = standing::preferred(&view);
                 let own = view.members.iter().find(|entry| Some(&entry.id) == self.own_id());
                 if own.is_some_and(|entry| entry.missing) {
                     self.worker.list_again(now);

@@ -6,7 +6,7 @@ use super::{
     Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Pending,
     Purpose, RequestId,
 };
-use crate::lease::{Known, Stage};
+use crate::lease::{Doubt, Known, Lease, Stage};
 use crate::records::{Content, MemberState};
 use crate::store::{ErrorKind, Found, Outcome, Reply};
 use crate::watch::Watch;
@@ -51,6 +51,8 @@ impl Node {
             Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
             Purpose::Close(record) => self.closed(now, record, first_write(answer)),
             Purpose::Catalog(hash) => self.cataloged(now, &hash, first_write(answer)),
+            Purpose::SweepLook => self.swept(now, answer),
+            Purpose::SweepWrite => self.sweep.wrote(now, answer.is_ok()),
             Purpose::Obeyed => {}
             Purpose::Index(followed) => self.indexed(now, followed, answer),
             Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
@@ -63,8 +65,10 @@ impl Node {
             Purpose::ProfileRead => self.profile_read(now, first_read(answer)),
             Purpose::Report => self.reported(now, first_write(answer)),
             Purpose::ReportRead => self.report_read(now, first_read(answer)),
-            Purpose::Take(lease, record) => self.taken_or_not(now, &lease, record, answer),
-            Purpose::Free(lease, term, record) => self.freed(now, &lease, term, record, answer),
+            Purpose::Take(lease, record) => self.taken_or_not(now, sent, &lease, record, answer),
+            Purpose::Free(lease, term, record) => {
+                self.freed(now, sent, &lease, term, record, answer);
+            }
             Purpose::Touch(lease, record) => self.touched(now, &lease, record, answer),
             Purpose::LeaderList => self.leader_listed(now, answer),
             Purpose::LeaderWrite => self.leader_wrote(now, answer),
@@ -100,6 +104,7 @@ impl Node {
         let (timing, planted) = (&self.config.timing, self.config.planted);
         let Some(member) = &mut self.member else { return };
         member.beaten(now, first_write(answer), timing, &mut self.random, planted);
+        self.arm_proving(now);
         if let Ok(reply) = answer {
             self.observe_board(reply.reads.first());
             self.observe_roster(now, reply.reads.get(1));
@@ -126,6 +131,16 @@ impl Node {
         let Some(member) = &mut self.member else { return };
         if let Some(ending) = member.read_back(now, found, timing, &mut self.random, planted) {
             self.end(now, ending);
+        }
+        self.arm_proving(now);
+    }
+
+    fn arm_proving(&mut self, now: Moment) {
+        let proving = |lease: &&Lease| matches!(lease.stage, Stage::Proving(..));
+        let names: Vec<LeaseName> =
+            self.leases.values().filter(proving).map(|lease| lease.name.clone()).collect();
+        for name in names {
+            self.arm(&name, now);
         }
     }
 
@@ -176,12 +191,14 @@ impl Node {
         if let Ok(reply) = answer {
             for (holder, found) in holders.iter().zip(reply.reads.iter().skip(leases.len())) {
                 let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
-                watch.observe(sent, now, found, planted);
+                if let Some(unreadable) = watch.observe(sent, now, found, planted) {
+                    self.say(Event::Unreadable(unreadable));
+                }
             }
         }
         for (at, name) in leases.iter().enumerate() {
             let found = answer.map(|reply| reply.reads.get(at));
-            self.looked_at(now, name, found);
+            self.looked_at(now, sent, name, found);
         }
         self.forget_watches(leases.len());
     }
@@ -189,10 +206,11 @@ impl Node {
     fn looked_at(
         &mut self,
         now: Moment,
+        sent: Moment,
         name: &LeaseName,
         found: Result<Option<&Found>, ErrorKind>,
     ) {
-        let own = self.own_id().cloned();
+        let (own, ttl) = (self.own_id().cloned(), self.config.timing.ttl);
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.looking = false;
         let Ok(Some(found)) = found else {
@@ -204,8 +222,20 @@ impl Node {
             return self.arm(name, at);
         };
         lease.failures.reset();
-        let observed = lease.observe(found);
-        lease.look_at = match lease.holder() {
+        lease.seen = sent;
+        let seen = lease.holder().and_then(|holder| self.watches.get(holder)?.seen());
+        if let Some((holder, _)) = seen {
+            lease.memory.ttl = holder.ttl();
+        }
+        let lost = lease.loss.is_some();
+        let read_before = lease.known != Known::Unread;
+        let memory = lease.memory.clone();
+        let observed = lease.observe(found, now, ttl);
+        let holder = lease.awaited().next().cloned();
+        if let Some(holder) = holder.as_ref().filter(|_| read_before && memory.holder != holder) {
+            self.watches.entry(holder.clone()).or_insert_with(Watch::new).expect(ttl);
+        }
+        lease.look_at = match &holder {
             Some(holder) if Some(holder) != own.as_ref() => {
                 let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
                 watch.look_at(now, self.config.push, &mut self.random)
@@ -213,10 +243,22 @@ impl Node {
             Some(_) | None if self.config.push => now + self.config.timing.beat,
             Some(_) | None => now + Duration::from_secs(1),
         };
+        if lease.hinted || (lease.loss.is_some() && !lost) {
+            lease.look_at = now;
+        }
+        if lease.loss.is_some() {
+            // What is lost counts only if reads go on showing it.
+            lease.look_at = lease.look_at.min(now + ttl / 4);
+        }
+        let lost = lease.loss.is_some() && !lost && lease.known == Known::Absent;
+        self.highest_term = self.highest_term.max(lease.memory.highest);
         let record = match &lease.known {
             Known::Record(record, _) => Some(LeaseRecord::clone(record)),
             Known::Unread | Known::Absent | Known::Unreadable => None,
         };
+        if lost {
+            self.note_loss(now);
+        }
         match observed {
             Ok(true) => self.say(Event::Observed { lease: name.clone(), record }),
             Ok(false) => {}
@@ -230,7 +272,8 @@ impl Node {
         if self.watches.len() > looked * 2 + 8 {
             let leases = &self.leases;
             self.watches.retain(|member, watch| {
-                watch.closing || leases.values().any(|lease| lease.holder() == Some(member))
+                watch.closing
+                    || leases.values().any(|lease| lease.awaited().any(|awaited| awaited == member))
             });
         }
     }
@@ -251,7 +294,7 @@ impl Node {
         let waiting: Vec<LeaseName> = self
             .leases
             .values_mut()
-            .filter(|lease| lease.holder() == Some(&holder))
+            .filter(|lease| lease.awaited().any(|awaited| *awaited == holder))
             .map(|lease| {
                 if !applied {
                     lease.look_at = now + pause;
@@ -267,6 +310,7 @@ impl Node {
     fn taken_or_not(
         &mut self,
         now: Moment,
+        sent: Moment,
         name: &LeaseName,
         record: LeaseRecord,
         answer: Answered<'_>,
@@ -280,9 +324,12 @@ impl Node {
         let term = record.term;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.learn(Known::Record(Box::new(record), version.clone()));
+                let after_loss = lease.loss.is_some();
+                lease.wrote(record, version.clone());
+                self.highest_term = self.highest_term.max(term);
+                lease.seen = sent;
                 if lease.is_electable() && trusted {
-                    return self.elect(now, name, term);
+                    return self.won(now, name, term, after_loss);
                 }
                 lease.stage = Stage::ToFree(term);
             }
@@ -290,16 +337,18 @@ impl Node {
                 lease.not_before = now + lease.conflicts.pause(&mut self.random);
                 lease.look_at = now;
                 lease.known = Known::Unread;
+                // If less was shown than is remembered, then by a stale read.
+                lease.loss = None;
             }
             Err(kind) => {
-                if kind == ErrorKind::Unknown {
-                    lease.unsettled = Some(lease.expect());
+                let mark = record.holder.and_then(|holder| holder.mark);
+                if let (ErrorKind::Unknown, Some(mark)) = (kind, mark) {
+                    lease.doubt(Doubt { mark, term, after_loss: lease.loss.is_some() });
                 }
                 let pause = lease.failures.pause(&mut self.random);
                 lease.not_before = lease.not_before.max(now + pause);
                 lease.look_at = now + pause;
-                // What was read before the take says nothing any more; the version that it
-                // expected stays noted in `unsettled`.
+                // What was read before the take says nothing any more.
                 lease.known = Known::Unread;
             }
         }
@@ -309,6 +358,7 @@ impl Node {
     fn freed(
         &mut self,
         now: Moment,
+        sent: Moment,
         name: &LeaseName,
         term: u64,
         record: LeaseRecord,
@@ -321,9 +371,10 @@ impl Node {
         }
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.learn(Known::Record(Box::new(record), version.clone()));
+                lease.wrote(record, version.clone());
+                lease.seen = sent;
                 lease.stage = Stage::Seeking;
-                lease.look_at = now + ttl / 3;
+                lease.look_at = if lease.hinted { now } else { now + ttl / 3 };
                 // F30: who resigned stands back, so that somebody else can win.
                 let rest = self.random.span(ttl / 3, ttl / 2);
                 lease.not_before = lease.not_before.max(now + rest);
@@ -359,7 +410,7 @@ impl Node {
         lease.stage = Stage::Seeking;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.learn(Known::Record(Box::new(record), version.clone()));
+                lease.wrote(record, version.clone());
             }
             Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
                 lease.known = Known::Unread;

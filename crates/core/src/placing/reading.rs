@@ -1,55 +1,81 @@
 //! What the leader reads for placing, and what became of its writes.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Loading, Placing, Stage, Step, Subject};
+use super::{Placing, Stage, Step, Subject};
 use crate::duty::DutyId;
 use crate::keys;
 use crate::leader::{Leader, Stored, see};
 use crate::mutant::{Mutant, Planted};
-use crate::names::{LeaseName, MemberId};
-use crate::records::{Catalog, Content, LeaseRecord, MemberRecord, Report, Roster};
+use crate::names::MemberId;
+use crate::records::{Catalog, Content, MemberRecord, Profile, Report, Rollout, Roster};
 use crate::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply};
 use crate::time::Moment;
 
 /// How soon something is asked for again.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
+/// What one request may read, in units of small records, and how that grows and shrinks: a page that
+/// wasn't read in its time is tried again as two.
+const LARGEST_PAGE: usize = 256;
+
 impl Placing {
-    /// What has to be read before the next plan, if anything.
-    pub(super) fn reads(&mut self, now: Moment, leader: &Leader) -> Option<Step> {
-        let key = |key| Read::Key { key, unless: None };
-        let mut reads = Vec::new();
-        let ask = |id: &&MemberId| self.may_ask(&keys::roster(id), now);
-        reads.extend(self.doubtful.iter().filter(ask).map(|id| key(keys::roster(id))));
-        if self.moves_doubtful && self.may_ask(&keys::moves(), now) {
-            reads.push(key(keys::moves()));
+    /// What has to be read before the next plan, if anything: a page of it. All is read by key, so
+    /// that what the dead left behind costs nothing.
+    pub(super) fn reads(&mut self, now: Moment, leader: &Leader, planted: Planted) -> Option<Step> {
+        let mut page = Page { room: self.page, keys: BTreeSet::new() };
+        if !self.moves_read || self.moves_doubtful {
+            page.ask(self, now, keys::moves(), 4);
+        }
+        for id in &self.doubtful {
+            page.ask(self, now, keys::roster(id), 4);
+        }
+        if self.rollout_doubtful {
+            page.ask(self, now, keys::rollout(), 4);
         }
         for (id, record, profile) in leader.living() {
-            if self.is_behind(id, record) && self.may_ask(&keys::report(id), now) {
-                reads.push(key(keys::report(id)));
+            if self.is_unknown(id, record, profile) {
+                page.ask(self, now, keys::roster(id), 4);
+            }
+            if self.is_behind(id, record) {
+                page.ask(self, now, keys::report(id), 1);
             }
             for hash in profile.families.values().flat_map(|family| &family.catalogs) {
-                let read = key(keys::catalog(hash));
-                if !self.catalogs.contains_key(hash)
-                    && self.may_ask(&keys::catalog(hash), now)
-                    && !reads.contains(&read)
-                {
-                    reads.push(read);
+                if !self.catalogs.contains_key(hash) {
+                    page.ask(self, now, keys::catalog(hash), 16);
                 }
             }
+            if page.room == 0 {
+                break;
+            }
         }
-        if reads.is_empty() {
+        if page.keys.is_empty() {
             return None;
         }
         self.asked_at.retain(|_, at| now < *at + AGAIN);
-        self.asked_at.extend(reads.iter().filter_map(|read| match read {
-            Read::Key { key, .. } => Some((key.clone(), now)),
-            Read::Prefix(_) => None,
-        }));
-        self.stage = Stage::Reading(Loading::Some);
-        self.asked.clone_from(&reads);
+        self.asked_at.extend(page.keys.iter().map(|key| (key.clone(), now)));
+        self.stage = Stage::Reading;
+        self.asked = page.keys.into_iter().collect();
+        let read = |key: &Key| Read::Key { key: key.clone(), unless: None };
+        let mut reads: Vec<Read> = self.asked.iter().map(read).collect();
+        if planted.is(Mutant::OldLeasesListed) && !self.moves_read {
+            reads.push(Read::Prefix(keys::duty_leases()));
+        }
         Some(Step::Read(reads))
+    }
+
+    /// Whether a member may have a roster of a former leader, and it was not read yet.
+    pub(super) fn is_unknown(
+        &self,
+        id: &MemberId,
+        record: &MemberRecord,
+        profile: &Profile,
+    ) -> bool {
+        // Who never served has none; who did has changed its profile, or has reported.
+        let may_have = !profile.families.is_empty() || profile.revision > 1 || record.report > 0;
+        may_have && !self.acquainted.contains(id)
     }
 
     /// Whether a member said that it has a newer report than the one that was read.
@@ -62,66 +88,47 @@ impl Placing {
         self.asked_at.get(key).is_none_or(|at| now >= *at + AGAIN)
     }
 
-    /// All that a new leader reads.
-    pub(super) fn load(&mut self) -> Step {
-        self.stage = Stage::Reading(Loading::All);
-        Step::Read(vec![
-            Read::Prefix(keys::rosters()),
-            Read::Prefix(keys::reports()),
-            Read::Prefix(keys::duty_leases()),
-            Read::Key { key: keys::moves(), unless: None },
-        ])
-    }
-
     pub(crate) fn was_read(
         &mut self,
         now: Moment,
         answer: Result<&Reply, ErrorKind>,
         planted: Planted,
     ) {
-        let Stage::Reading(loading) = self.stage else { return };
+        if self.stage != Stage::Reading {
+            return;
+        }
+        self.stage = Stage::Idle;
+        let asked = std::mem::take(&mut self.asked);
         let Ok(reply) = answer else {
-            self.stage = if loading == Loading::All { Stage::Asleep } else { Stage::Idle };
+            self.page = (self.page / 2).max(1);
             self.next = now + Duration::from_millis(500);
             return;
         };
-        self.stage = Stage::Idle;
+        self.page = (self.page * 2).min(LARGEST_PAGE);
         self.dirty = true;
-        let asked = std::mem::take(&mut self.asked);
-        for (at, found) in reply.reads.iter().enumerate() {
+        for (key, found) in asked.iter().zip(&reply.reads) {
             match found {
-                Found::Absent => {
-                    if let Some(Read::Key { key, .. }) = asked.get(at)
-                        && let Some(hash) = key.as_str().strip_prefix("catalog/")
-                    {
-                        self.absent.insert(hash.to_owned());
-                    }
-                }
-                Found::Records(records) => {
-                    for stored in records {
-                        self.observe(now, stored, planted);
-                    }
-                }
                 Found::Record(stored) => self.observe(now, stored, planted),
-                Found::Unchanged => {}
+                Found::Absent => {
+                    if let Some(hash) = key.as_str().strip_prefix("catalog/") {
+                        self.absent.insert(hash.to_owned());
+                    } else if *key == keys::rollout() {
+                        // A store that lost it doesn't make what this leader knows untrue.
+                        self.rollout.version = None;
+                    }
+                }
+                Found::Records(_) | Found::Unchanged => {}
             }
-        }
-        let asked = |key: &Key| {
-            asked.iter().any(|read| matches!(read, Read::Key { key: asked, .. } if asked == key))
-        };
-        self.moves_doubtful &= !asked(&keys::moves());
-        let read: Vec<MemberId> = match loading {
-            Loading::All => self.rosters.keys().cloned().collect(),
-            Loading::Some => {
-                self.doubtful.iter().filter(|id| asked(&keys::roster(id))).cloned().collect()
+            if let Some(id) = key.as_str().strip_prefix("roster/").map(MemberId::new) {
+                self.doubtful.remove(&id);
+                self.await_roster(now, &id);
+                self.acquainted.insert(id);
+            } else if key.as_str() == "moves" {
+                self.moves_doubtful = false;
+                self.moves_read = true;
+            } else if key.as_str() == "rollout" {
+                self.rollout_doubtful = false;
             }
-        };
-        for id in read {
-            self.doubtful.remove(&id);
-            self.await_roster(now, &id);
-        }
-        if loading == Loading::All {
-            self.changed = now;
         }
     }
 
@@ -137,8 +144,10 @@ impl Placing {
             if let Ok(catalog) = Catalog::read(stored) {
                 let hash = key.trim_start_matches("catalog/").to_owned();
                 self.absent.remove(&hash);
-                self.catalogs.insert(hash, catalog);
+                self.catalogs.insert(hash, Arc::new(catalog));
             }
+        } else if key == "rollout" {
+            self.observe_rollout(stored);
         } else if key == "moves" {
             see(&mut self.moves, Some(&Found::Record(stored.clone())));
             // What the leader before found out about sick nodes is true for this one.
@@ -146,21 +155,31 @@ impl Placing {
             for (duty, members) in avoided.collect::<Vec<_>>() {
                 members.iter().for_each(|member| self.avoid(&duty, member, now));
             }
-        } else if let Ok(lease) = LeaseRecord::read(stored)
-            && let Some(duty) = DutyId::of(&LeaseName::reserved(&lease.name))
-            && let Some(holder) = lease.holder
-            && !planted.is(Mutant::RostersForgotten)
-        {
-            self.holders.insert(duty, holder.member);
+        }
+    }
+
+    /// What this leader has written itself counts for more than what a store gives, which may have
+    /// gone back.
+    fn observe_rollout(&mut self, stored: &Record) {
+        let content = Rollout::read(stored).ok();
+        self.heed(content.as_ref().map_or(0, |rollout| rollout.term));
+        if self.rollout.content.as_ref().is_none_or(|known| known.term < self.term) {
+            self.rollout.content = content;
+        }
+        self.rollout.version = Some(stored.version.clone());
+    }
+
+    /// A record of a later term shows that another leads.
+    fn heed(&mut self, term: u64) {
+        if term > self.term {
+            self.stage = Stage::Superseded(term.max(self.superseded().unwrap_or(0)));
         }
     }
 
     fn observe_roster(&mut self, stored: &Record, planted: Planted) {
         // A roster that can't be read is written anew: it is advice, and ours to give.
         let mut content = Roster::read(stored).ok();
-        if content.as_ref().is_some_and(|roster| roster.term > self.term) {
-            self.stage = Stage::Superseded;
-        }
+        self.heed(content.as_ref().map_or(0, |roster| roster.term));
         let Some(id) = stored.key.as_str().strip_prefix("roster/").map(MemberId::new) else {
             return;
         };
@@ -169,6 +188,7 @@ impl Placing {
         {
             roster.duties.clear();
         }
+        let content = content.map(Arc::new);
         self.rosters.insert(id, Stored { content, version: Some(stored.version.clone()) });
     }
 
@@ -179,12 +199,12 @@ impl Placing {
         };
         let report = self.reports.get(id);
         let current = report.is_some_and(|report| report.roster == roster.revision);
+        let pending = self.pending.entry(id.clone()).or_default();
         for duty in &roster.duties {
             let open =
                 |report: &Report| report.waiting.contains(duty) || report.starting.contains(duty);
             if !current || report.is_some_and(open) {
-                let new = (now, roster.revision);
-                self.pending.entry((id.clone(), duty.clone())).or_insert(new);
+                pending.entry(duty.clone()).or_insert((now, roster.revision));
             }
         }
     }
@@ -192,16 +212,25 @@ impl Placing {
     fn observe_report(&mut self, now: Moment, report: Report, planted: Planted) {
         let id = report.member.clone();
         // A report is mostly about an older roster than the last; it speaks of what was in both.
-        self.pending.retain(|(member, duty), (_, revision)| {
-            *member != id
-                || report.roster < *revision
-                || report.waiting.contains(duty)
-                || report.starting.contains(duty)
-        });
-        self.draining.retain(|(member, duty), _| *member != id || report.draining.contains(duty));
-        for duty in &report.draining {
-            self.draining.entry((id.clone(), duty.clone())).or_insert(now);
+        if let Some(pending) = self.pending.get_mut(&id) {
+            pending.retain(|duty, (since, revision)| {
+                let listed = report.waiting.contains(duty) || report.starting.contains(duty);
+                if report.more > 0 && !listed {
+                    // Nothing is known of it: its time begins when something is.
+                    *since = now;
+                    return true;
+                }
+                report.roster < *revision
+                    || report.waiting.contains(duty)
+                    || report.starting.contains(duty)
+            });
         }
+        let draining = self.draining.entry(id.clone()).or_default();
+        draining.retain(|duty, _| report.draining.contains(duty));
+        for duty in &report.draining {
+            draining.entry(duty.clone()).or_insert(now);
+        }
+        self.observe_failures(&report);
         let sick = report.failing.iter().filter(|(_, failing)| failing.gave_up);
         for (duty, _) in sick.filter(|_| !planted.is(Mutant::FailingStays)) {
             self.avoid(duty, &id, now);
@@ -212,7 +241,8 @@ impl Placing {
     /// A duty avoids a member for a while, from now on.
     pub(super) fn avoid(&mut self, duty: &DutyId, member: &MemberId, now: Moment) {
         let until = now + Duration::from_secs(300);
-        self.avoided.entry(duty.clone()).or_default().insert(member.clone(), until);
+        let avoided = Arc::make_mut(&mut self.avoided);
+        avoided.entry(duty.clone()).or_default().insert(member.clone(), until);
     }
 
     pub(crate) fn wrote(
@@ -222,7 +252,11 @@ impl Placing {
         outcome: Result<&Outcome, ErrorKind>,
     ) {
         match (subject, outcome) {
-            (Subject::Aside, _) => {}
+            (Subject::Aside, _) | (Subject::List(_), Err(_)) => {}
+            (Subject::List(hash), Ok(_)) => {
+                self.named.remove(hash);
+                self.catalogs.remove(hash);
+            }
             (Subject::Roster(id), Ok(Outcome::Applied(version))) => {
                 self.unsettled.remove(id);
                 if let Some(roster) = self.writing.remove(id) {
@@ -238,6 +272,18 @@ impl Placing {
                 self.doubtful.insert(id.clone());
                 self.next = now + Duration::from_millis(200);
             }
+            (Subject::Rollout, Ok(Outcome::Applied(version))) => {
+                let version = Some(version.clone());
+                if let Some(rollout) = &self.writing_rollout {
+                    self.setbacks.noted(rollout);
+                }
+                self.rollout = Stored { content: self.writing_rollout.take(), version };
+            }
+            (Subject::Rollout, _) => {
+                self.writing_rollout = None;
+                self.rollout_doubtful = true;
+                self.next = now + Duration::from_millis(200);
+            }
             (Subject::Moves, Ok(Outcome::Applied(version))) => {
                 let version = Some(version.clone());
                 self.moves = Stored { content: self.writing_moves.take(), version };
@@ -248,5 +294,27 @@ impl Placing {
                 self.next = now + Duration::from_millis(200);
             }
         }
+    }
+}
+
+/// The keys of one read.
+struct Page {
+    room: usize,
+    keys: BTreeSet<Key>,
+}
+
+impl Page {
+    /// Asks for a record of so many units, if there is room and it wasn't asked for just now. A
+    /// page has one record at least.
+    fn ask(&mut self, placing: &Placing, now: Moment, key: Key, units: usize) {
+        if self.room == 0 || self.keys.contains(&key) || !placing.may_ask(&key, now) {
+            return;
+        }
+        if units > self.room && !self.keys.is_empty() {
+            self.room = 0;
+            return;
+        }
+        self.room = self.room.saturating_sub(units);
+        self.keys.insert(key);
     }
 }

@@ -3,10 +3,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Content, Extra, FORMAT};
+use super::{Content, Extra, FORMAT, size};
 
 /// How many duties a catalog holds at most; a family with more has several.
 pub const MAX_LISTED: usize = 500;
+
+/// What a catalog takes beside its duties.
+const OVERHEAD: usize = 100;
 
 /// Known duties of a family. Named by its content, so that all members that know the same share
 /// one record, and it never changes.
@@ -98,19 +101,27 @@ impl DutySpec {
 impl Catalog {
     /// The catalogs of a family: its duties by name, in parts of at most [`MAX_LISTED`].
     #[must_use]
-    pub fn of(family: &str, duties: &[DutySpec]) -> Vec<Self> {
+    pub fn of(family: &str, duties: &[DutySpec], max_value: usize) -> Vec<Self> {
         let mut sorted = duties.to_vec();
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         sorted.dedup_by(|a, b| a.name == b.name);
-        sorted
-            .chunks(MAX_LISTED)
-            .map(|part| Self {
-                format: FORMAT,
-                family: family.to_owned(),
-                duties: part.to_vec(),
-                extra: Extra::new(),
-            })
-            .collect()
+        let mut parts: Vec<Self> = Vec::new();
+        let mut room = 0;
+        for spec in sorted {
+            let size = size(&spec);
+            match parts.last_mut() {
+                Some(part) if part.duties.len() < MAX_LISTED && size <= room => {
+                    room -= size;
+                    part.duties.push(spec);
+                }
+                Some(_) | None => {
+                    room = max_value.saturating_sub(family.len() + OVERHEAD + size);
+                    let (family, duties) = (family.to_owned(), vec![spec]);
+                    parts.push(Self { format: FORMAT, family, duties, extra: Extra::new() });
+                }
+            }
+        }
+        parts
     }
 
     /// The name that follows from the content.

@@ -10,6 +10,11 @@ pub struct Evidence {
     pub pid_namespace: u64,
     /// The inode of the time namespace in which the start times count.
     pub time_namespace: u64,
+    /// The addresses of the machine's network cards. A copy of a virtual machine shares its boot,
+    /// its namespaces and its process ids, but hardly ever these; where they aren't told, nothing
+    /// is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cards: Option<Vec<String>>,
     /// All of these must be dead.
     pub processes: Vec<ProcessEvidence>,
     /// And this must be there, if it is named.

@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra};
+use super::{Canary, Content, Extra};
+use crate::keys;
 use crate::names::MemberId;
+use crate::store::Key;
 
 /// What an operator asks for. Kept in the store, so that it works without push and whoever
 /// holds the lease sees it at its next beat.
@@ -74,6 +76,32 @@ pub enum Wish {
     },
     /// Nothing shall move for the sake of evenness. In force while it is open.
     Freeze,
+    /// No duty of this family shall move to a newer version. In force while it is open.
+    Hold {
+        /// Which.
+        family: String,
+    },
+    /// A version shall be tried so. In force while it is open.
+    Canary {
+        /// Of which family.
+        family: String,
+        /// How.
+        canary: Canary,
+    },
+    /// All duties of this family shall move to this version, whatever spoke against it.
+    Promote {
+        /// Which.
+        family: String,
+        /// The version; a later one is not meant.
+        version: String,
+    },
+    /// No duty of this family shall run this version.
+    Abort {
+        /// Which.
+        family: String,
+        /// The version; a later one is not meant.
+        version: String,
+    },
 }
 
 /// Whether an intent was obeyed.
@@ -91,6 +119,10 @@ pub enum IntentState {
 impl Content for Intent {
     fn format(&self) -> u32 {
         self.format
+    }
+
+    fn place(&self) -> Option<Key> {
+        Some(keys::intent(&self.id))
     }
 
     fn check(&self) -> Result<(), String> {

@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Content, Extra, FORMAT};
+use crate::keys;
 use crate::names::{LeaseName, MemberId};
+use crate::store::Key;
 
 /// How many changes of hands a lease remembers.
 pub const MAX_CHANGES: usize = 16;
@@ -24,6 +26,10 @@ pub struct LeaseRecord {
     /// The member for whom others hold back a little, after a transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor: Option<MemberId>,
+    /// The store went back to this record, and had shown terms up to this one before: the next one
+    /// is far above it. Written by who knows, for those who don't.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub lost: u64,
     /// The last changes, oldest first.
     #[serde(default)]
     pub changes: Vec<Change>,
@@ -42,6 +48,14 @@ pub struct Holder {
     /// Where it can be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The attempt that wrote this, unique to it: by this, and by nothing else, a holder that never
+    /// heard of its success recognises it. Versions before 0.2 write none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+    /// It was taken in a store that had forgotten the lease. If its holder ends without freeing it,
+    /// the store may have forgotten once more, and somebody else may still lead in what it lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproven: bool,
 }
 
 /// One change of hands.
@@ -88,16 +102,29 @@ impl ChangeKind {
 }
 
 impl LeaseRecord {
+    /// Whether the store is known to have forgotten terms above this one.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lost > self.term
+    }
+
     /// A lease that nobody has had yet.
     #[must_use]
     pub fn fresh(name: &LeaseName) -> Self {
+        Self::free(name.as_str().to_owned(), 0)
+    }
+
+    /// A lease of this full name that nobody holds, and whose last term was this.
+    #[must_use]
+    pub fn free(name: String, term: u64) -> Self {
         Self {
             format: FORMAT,
-            name: name.as_str().to_owned(),
-            term: 0,
+            name,
+            term,
             holder: None,
             payload: None,
             successor: None,
+            lost: 0,
             changes: Vec::new(),
             extra: Extra::new(),
         }
@@ -125,6 +152,10 @@ impl Content for LeaseRecord {
         self.format
     }
 
+    fn place(&self) -> Option<Key> {
+        Some(keys::lease(&LeaseName::reserved(&self.name)))
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.holder.is_some() && self.term == 0 {
             return Err("it is held in term 0".to_owned());
@@ -132,6 +163,6 @@ impl Content for LeaseRecord {
         if self.term > u64::MAX / 2 {
             return Err(format!("term {} leaves no room for more", self.term));
         }
-        Ok(())
+        super::possible(self.lost)
     }
 }

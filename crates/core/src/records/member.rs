@@ -3,8 +3,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Content, Extra, FORMAT};
+use crate::keys;
 use crate::names::MemberId;
 use crate::settings::MAX_TTL;
+use crate::store::Key;
 
 /// The one record that keeps a member alive, and from which all its leases hang.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,10 +24,10 @@ pub struct MemberRecord {
     /// How long after this beat the next one is sent.
     pub due_ms: u64,
     /// How often the member's profile changed, so that the leader knows when to read it again.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub profile: u64,
     /// How often the member's report changed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub report: u64,
     /// Fields of other versions.
     #[serde(flatten)]
@@ -76,6 +78,13 @@ impl MemberRecord {
         }
     }
 
+    /// The closed record of a member that has none. It counts no beat, by which that member tells
+    /// that the store had forgotten it.
+    #[must_use]
+    pub fn forgotten(id: MemberId, ttl: Duration, state: MemberState) -> Self {
+        Self { beat: 0, state, ..Self::joining(id, ttl, ttl / 3) }
+    }
+
     /// How long others wait for this member.
     #[must_use]
     pub fn ttl(&self) -> Duration {
@@ -101,6 +110,10 @@ impl Content for MemberRecord {
         self.format
     }
 
+    fn place(&self) -> Option<Key> {
+        Some(keys::member(&self.id))
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.ttl().is_zero() || self.ttl() > MAX_TTL {
             return Err(format!("ttl of {} ms is out of bounds", self.ttl_ms));
@@ -111,8 +124,4 @@ impl Content for MemberRecord {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

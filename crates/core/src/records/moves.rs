@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT};
+use super::{Content, Extra, FORMAT, fit, size};
 use crate::duty::DutyId;
 use crate::names::MemberId;
 
@@ -11,6 +11,9 @@ pub const MAX_UNPLACED: usize = 200;
 
 /// How many moves are remembered.
 const MAX_MOVES: usize = 256;
+
+/// What the record takes beside its lists.
+const OVERHEAD: usize = 800;
 
 /// What the leader planned last, beside the rosters: what could not be placed and why, whom it
 /// avoids, and what it moved of late.
@@ -75,6 +78,22 @@ impl Moves {
             moves: Vec::new(),
             extra: Extra::new(),
         }
+    }
+
+    /// Leaves out what would make the record larger than the store takes: the oldest moves first,
+    /// then whom duties avoid, then what could not be placed.
+    pub fn cut(&mut self, max_value: usize) {
+        if size(self) <= max_value {
+            return;
+        }
+        let mut room = max_value.saturating_sub(OVERHEAD);
+        let (unplaced, _) = fit(&mut room, std::mem::take(&mut self.unplaced), size);
+        self.unplaced = unplaced.into_iter().collect();
+        let (avoided, _) = fit(&mut room, std::mem::take(&mut self.avoided), size);
+        self.avoided = avoided.into_iter().collect();
+        let moves = std::mem::take(&mut self.moves);
+        (self.moves, _) = fit(&mut room, moves.into_iter().rev(), size);
+        self.moves.reverse();
     }
 
     /// Remembers moves, and forgets the oldest.

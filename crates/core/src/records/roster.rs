@@ -1,10 +1,15 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT};
+use super::{Content, Extra, FORMAT, size};
 use crate::duty::DutyId;
+use crate::keys;
 use crate::names::MemberId;
+use crate::store::Key;
+
+/// What a roster takes beside the names of duties, with room for fields of later versions.
+const OVERHEAD: usize = 300;
 
 /// What the leader wants a member to run. It only advises: a duty runs where its lease is held.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,6 +24,12 @@ pub struct Roster {
     pub revision: u64,
     /// The duties.
     pub duties: BTreeSet<DutyId>,
+    /// Duties to be prepared for: they run elsewhere, on another version, until they are.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub preparing: BTreeSet<DutyId>,
+    /// For whom the leases of duties are freed that have left the roster.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub successors: BTreeMap<DutyId, MemberId>,
     /// Fields of other versions.
     #[serde(flatten)]
     pub extra: Extra,
@@ -28,8 +39,53 @@ impl Roster {
     /// The roster of a member that was given nothing yet.
     #[must_use]
     pub fn empty(member: MemberId, term: u64) -> Self {
-        let duties = BTreeSet::new();
-        Self { format: FORMAT, member, term, revision: 0, duties, extra: Extra::new() }
+        Self {
+            format: FORMAT,
+            member,
+            term,
+            revision: 0,
+            duties: BTreeSet::new(),
+            preparing: BTreeSet::new(),
+            successors: BTreeMap::new(),
+            extra: Extra::new(),
+        }
+    }
+
+    /// How many of these duties a roster can name, whichever they are, if a value may have so many
+    /// bytes.
+    #[must_use]
+    pub fn room<'a>(max_value: usize, duties: impl Iterator<Item = &'a DutyId>) -> usize {
+        let mut sizes: Vec<usize> = duties.map(size).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut room = max_value.saturating_sub(OVERHEAD);
+        let fits = |size: &&usize| {
+            let fits = **size <= room;
+            room = room.saturating_sub(**size);
+            fits
+        };
+        sizes.iter().take_while(fits).count()
+    }
+
+    /// Leaves out what would make the record larger than the store takes.
+    pub fn cut(&mut self, max_value: usize) -> Vec<DutyId> {
+        let mut room = max_value.saturating_sub(OVERHEAD);
+        let fits = |duty: &DutyId| {
+            let size = size(duty);
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        };
+        let duties = std::mem::take(&mut self.duties);
+        let (kept, over): (Vec<_>, Vec<_>) = duties.into_iter().partition(fits);
+        self.duties = kept.into_iter().collect();
+        let mut fits = |size: usize| {
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        };
+        self.preparing.retain(|duty| fits(size(duty)));
+        self.successors.retain(|duty, member| fits(size(duty) + member.as_str().len() + 8));
+        over
     }
 }
 
@@ -38,7 +94,11 @@ impl Content for Roster {
         self.format
     }
 
+    fn place(&self) -> Option<Key> {
+        Some(keys::roster(&self.member))
+    }
+
     fn check(&self) -> Result<(), String> {
-        Ok(())
+        super::possible(self.term)
     }
 }

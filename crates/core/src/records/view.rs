@@ -2,8 +2,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, MemberState};
+use super::{Content, Extra, MemberState, fit, size};
 use crate::names::MemberId;
+
+/// Room for what says that something is left out.
+const OVERHEAD: usize = 100;
 
 /// The members as the cluster's leader sees them, for everyone else to read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -14,6 +17,9 @@ pub struct View {
     pub term: u64,
     /// Members in the order of their numbers.
     pub members: Vec<ViewEntry>,
+    /// What is left out, because the store takes no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
     /// Fields of other versions.
     #[serde(flatten)]
     pub extra: Extra,
@@ -39,9 +45,41 @@ pub struct ViewEntry {
     /// A list of duties that its profile names is gone: it is to be written again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
+    /// Others hold back for it a little where the cluster needs a leader: it serves all families that
+    /// anybody serves, which not everybody does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preferred: bool,
     /// When it joined by its own wall clock: for display alone.
     #[serde(default)]
     pub joined_ms: u64,
+}
+
+impl View {
+    /// Leaves out what would make the record larger than the store takes: labels first, then
+    /// addresses, then members that have ended, then the last ones.
+    pub fn cut(&mut self, max_value: usize) {
+        let room = max_value.saturating_sub(OVERHEAD);
+        if size(self) <= room {
+            return;
+        }
+        self.left_out = Some("labels".to_owned());
+        self.members.iter_mut().for_each(|entry| entry.labels.clear());
+        if size(self) <= room {
+            return;
+        }
+        self.left_out = Some("labels and addresses".to_owned());
+        self.members.iter_mut().for_each(|entry| entry.address = None);
+        let members = std::mem::take(&mut self.members);
+        let mut room = room.saturating_sub(size(self));
+        let (alive, ended): (Vec<_>, Vec<_>) =
+            members.into_iter().partition(|entry| entry.state == MemberState::Alive);
+        let (members, more) = fit(&mut room, alive.into_iter().chain(ended), size);
+        self.members = members;
+        self.members.sort_by_key(|entry| entry.number);
+        if more > 0 {
+            self.left_out = Some(format!("labels, addresses and {more} members"));
+        }
+    }
 }
 
 impl Content for View {

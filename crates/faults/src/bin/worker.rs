@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use incumbent::{
     Drain, Duty, DutyDescription, Family, FamilyWork, Loss, Node, WorkResult, clock, family,
 };
-use incumbent_faults::{self as faults, Entry};
+use incumbent_proving::{self as faults, Entry};
 
 /// From one question to the next.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use incumbent::{Cluster, blocking, clock};
-use incumbent_faults::{Account, History};
+use incumbent_proving::{Account, History};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -20,6 +20,8 @@ pub(crate) struct Crew {
     pub(crate) cluster: Cluster,
     /// All that were ever started, dead ones too: their number is their place.
     workers: Vec<Worker>,
+    /// How often duties were started so far, by anybody.
+    starts: usize,
     told: Sender<(usize, String)>,
     news: Receiver<(usize, String)>,
 }
@@ -47,7 +49,7 @@ impl Crew {
         let url = if url == "sqlite" { file } else { url.to_owned() };
         let cluster = Cluster::new(blocking::open(&url).unwrap(), "faults").unwrap();
         let (told, news) = channel();
-        Self { directory, url, cluster, workers: Vec::new(), told, news }
+        Self { directory, url, cluster, workers: Vec::new(), starts: 0, told, news }
     }
 
     /// Starts a worker that knows these duties; says its number.
@@ -79,6 +81,9 @@ impl Crew {
     /// Waits until what the workers run is as wanted.
     pub(crate) fn until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
         let end = clock::now() + PATIENCE;
+        while let Ok((number, line)) = self.news.try_recv() {
+            self.note(number, &line);
+        }
         while !wanted(self) {
             let left = end.since(clock::now());
             assert!(!left.is_zero(), "never came true: {what}; they run {:?}", self.loads());
@@ -90,6 +95,7 @@ impl Crew {
     }
 
     fn note(&mut self, number: usize, line: &str) {
+        self.starts += usize::from(line.starts_with('+'));
         let running = &mut self.workers.get_mut(number).unwrap().running;
         match line.split_at(1) {
             ("+", duty) => running.insert(duty.to_owned()),
@@ -110,6 +116,11 @@ impl Crew {
                 crew.live().flat_map(|worker| worker.running.iter().cloned()).collect();
             loads == wanted && running == all && loads.iter().sum::<usize>() == all.len()
         });
+    }
+
+    /// How often duties have been started so far.
+    pub(crate) fn starts(&self) -> usize {
+        self.starts
     }
 
     /// What a worker runs.
@@ -172,6 +183,28 @@ impl Crew {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
+    /// Deletes every record, behind everybody's back.
+    pub(crate) fn empty_the_store(&self) {
+        if let Some(file) = self.url.strip_prefix("sqlite:") {
+            let connection = rusqlite::Connection::open(file).unwrap();
+            connection.busy_timeout(Duration::from_secs(10)).unwrap();
+            connection.execute("DELETE FROM incumbent_records", []).unwrap();
+        } else {
+            let (server, schema) = self.url.rsplit_once("schema=").unwrap();
+            let server = server.trim_end_matches(['?', '&']);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                let connected = tokio_postgres::connect(server, tokio_postgres::NoTls).await;
+                let (client, connection) = connected.unwrap();
+                let connection = tokio::runtime::Handle::current().spawn(connection);
+                let delete = format!("DELETE FROM {schema}.incumbent_records");
+                client.batch_execute(&delete).await.unwrap();
+                drop(client);
+                let _ = connection.await;
+            });
+        }
+    }
+
     /// Lets a worker leave in order.
     pub(crate) fn stop(&mut self, number: usize) {
         let worker = self.workers.get_mut(number).unwrap();
@@ -196,7 +229,7 @@ impl Crew {
         }
         let mut sum = Account { terms: 0, yes: 0, closest: u64::MAX };
         for (duty, histories) in duties {
-            let account = incumbent_faults::check(&histories)
+            let account = incumbent_proving::check(&histories)
                 .unwrap_or_else(|violation| panic!("{duty}: {violation}"));
             sum.terms += account.terms;
             sum.yes += account.yes;

@@ -1,4 +1,5 @@
 //! A number of candidates, as processes of their own.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -6,12 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use incumbent_faults::History;
+use incumbent_proving::History;
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Fleet {
+    program: &'static str,
     directory: PathBuf,
     url: String,
     /// All that were ever started, dead ones too: their number is their place.
@@ -31,9 +33,15 @@ struct Candidate {
 }
 
 impl Fleet {
-    pub(crate) fn start(directory: &Path, url: &str, candidates: usize) -> Self {
+    pub(crate) fn start(
+        program: &'static str,
+        directory: &Path,
+        url: &str,
+        candidates: usize,
+    ) -> Self {
         let (elected, elections) = channel();
         let mut fleet = Self {
+            program,
             directory: directory.to_owned(),
             url: url.to_owned(),
             candidates: Vec::new(),
@@ -52,7 +60,7 @@ impl Fleet {
     fn add(&mut self) {
         let number = self.candidates.len();
         let name = format!("candidate-{number}");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_candidate"))
+        let mut child = Command::new(self.program)
             .arg(&self.url)
             .arg(&name)
             .arg(self.directory.join(&name))
@@ -83,6 +91,40 @@ impl Fleet {
             let election = self.elections.recv_timeout(PATIENCE).expect("nobody is elected");
             self.note(election);
         }
+    }
+
+    /// Stops a leader until another has taken over. One that is stopped in the middle of a write
+    /// keeps SQLite's only lock, and nobody can take over: it goes on for a moment then.
+    pub(crate) fn stop_until_replaced(&mut self, leader: usize) {
+        for _ in 0..10 {
+            self.signal(leader, Signal::STOP);
+            self.pause_unless_elected(PATIENCE / 6);
+            if self.latest.1 > self.dealt_with {
+                return;
+            }
+            self.signal(leader, Signal::CONT);
+            self.pause(Duration::from_millis(50));
+        }
+        assert!(self.latest.1 > self.dealt_with, "nobody is elected in place of a stopped leader");
+    }
+
+    fn pause_unless_elected(&mut self, span: Duration) {
+        let end = incumbent::clock::now() + span;
+        while self.latest.1 <= self.dealt_with {
+            match self.elections.recv_timeout(end.since(incumbent::clock::now())) {
+                Ok(election) => self.note(election),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Waits until somebody is elected, in whatever term, and says whether it is above all
+    /// earlier ones.
+    pub(crate) fn next_election(&mut self) -> bool {
+        let election = self.elections.recv_timeout(PATIENCE).expect("nobody is elected");
+        let grown = election.1 > self.latest.1;
+        self.note(election);
+        grown
     }
 
     fn note(&mut self, election: (usize, u64)) {
@@ -117,9 +159,13 @@ impl Fleet {
     }
 
     pub(crate) fn tell_to_resign(&mut self, number: usize) {
-        let input = self.candidates.get_mut(number).unwrap().child.stdin.as_mut().unwrap();
         // Who doesn't lead takes no notice.
-        input.write_all(b"resign\n").unwrap();
+        self.tell(number, "resign");
+    }
+
+    pub(crate) fn tell(&mut self, number: usize, line: &str) {
+        let input = self.candidates.get_mut(number).unwrap().child.stdin.as_mut().unwrap();
+        writeln!(input, "{line}").unwrap();
     }
 
     /// Lets all leave, and gives back what they wrote down.

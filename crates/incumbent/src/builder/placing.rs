@@ -1,10 +1,14 @@
 //! What a node can carry, and how it places duties while it leads the cluster.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use incumbent_core::records::ClusterLead;
+
 use super::Builder;
-use crate::placement::{Place, Strategy};
+use crate::foreign::Foreign;
+use crate::placement::{Grid, Place, Strategy};
 
 impl Builder {
     /// The sum of the weights of the duties that this node may carry (any). What fits nowhere
@@ -22,11 +26,31 @@ impl Builder {
         self
     }
 
+    /// Whether this node is ready to lead the cluster ([`ClusterLead::Normal`]): to keep the list of
+    /// members, and to place duties for all. It is a member all the same, serves families, and
+    /// stands for its own leases.
+    ///
+    /// Any node can place the duties of all, because the lists of duties are in the store. But one
+    /// of an old version places as that version does, with the strategy that *it* was told, and one
+    /// that is likely to vanish makes everybody look for a leader again.
+    ///
+    /// What is preferred costs a delay at most: where the preferred ones are dead, another leads a
+    /// third of the ttl later. A leader that does its work is not replaced by a preferred one that
+    /// comes later.
+    #[must_use]
+    pub fn cluster_lead(mut self, lead: ClusterLead) -> Self {
+        self.cluster_lead = lead;
+        self
+    }
+
     /// How this node places duties while it leads the cluster (evenly). All nodes should be told
     /// the same, because any of them may lead.
     #[must_use]
     pub fn placement(mut self, strategy: Strategy) -> Self {
-        self.placement.strategy = strategy;
+        self.placement.strategy = match strategy {
+            Strategy::Own(place) => Strategy::Own(Arc::new(Theirs(Foreign::new(place)))),
+            ready_made => ready_made,
+        };
         self
     }
 
@@ -37,7 +61,8 @@ impl Builder {
         family: impl Into<String>,
         place: impl Place + 'static,
     ) -> Self {
-        self.placement.families.insert(family.into(), Arc::new(place));
+        let place: Arc<dyn Place> = Arc::new(place);
+        self.placement.families.insert(family.into(), Arc::new(Theirs(Foreign::new(place))));
         self
     }
 
@@ -56,5 +81,22 @@ impl Builder {
         self.placement.per_round = Some(per_round);
         self.placement.per_node = Some(per_node);
         self
+    }
+}
+
+/// A placement of the application's, which isn't dropped on incumbent's own threads.
+struct Theirs(Foreign<Arc<dyn Place>>);
+
+impl Place for Theirs {
+    fn place(&self, grid: &mut Grid<'_, '_>) {
+        if let Some(place) = self.0.as_ref() {
+            place.place(grid);
+        }
+    }
+}
+
+impl fmt::Debug for Theirs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().fmt(f)
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use incumbent_core::records::{Moved, Wish};
-use incumbent_core::{DutyId, MemberId};
+use incumbent_core::records::{Intent, Moved, Unreadable, Wish};
+use incumbent_core::{DutyId, MemberId, keys};
 
 use super::picture::Picture;
 use super::{Cluster, Leader};
@@ -25,8 +25,23 @@ pub struct DutyStanding {
     pub address: Option<String>,
     /// The term under which it runs, or ran last; 0 if it never did.
     pub term: u64,
+    /// The version that it runs as, or is to, if its family names any.
+    pub version: Option<String>,
     /// What the duty said last about itself.
     pub progress: Option<String>,
+    /// How much it weighs, as its nodes say; 1 unless they say something else.
+    pub weight: u64,
+    /// Where an operator wants it, if anywhere.
+    pub pinned: Option<Pinned>,
+}
+
+/// Where an operator wants a duty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The node's name.
+    pub node: String,
+    /// Whether it rather doesn't run than elsewhere.
+    pub required: bool,
 }
 
 /// All that is known about duties, read at once.
@@ -38,8 +53,10 @@ pub struct Workload {
     pub moves: Vec<Moved>,
     /// What live members said about their load beside duties.
     pub loads: BTreeMap<MemberId, u64>,
-    /// What operators ask for.
-    pub wishes: Vec<Wish>,
+    /// What operators ask for, oldest first.
+    pub intents: Vec<Intent>,
+    /// The records that can't be read: what hangs from them is missing in the rest.
+    pub unreadable: Vec<Unreadable>,
 }
 
 /// Where in its life a duty is. It is derived from records and stored nowhere.
@@ -94,7 +111,8 @@ impl Cluster {
             duties: picture.standings(),
             loads: loads.map(|(member, report)| (member.clone(), report.load)).collect(),
             moves: picture.moves.map(|moves| moves.moves).unwrap_or_default(),
-            wishes: picture.wishes,
+            intents: picture.intents,
+            unreadable: picture.unreadable,
         })
     }
 
@@ -138,16 +156,46 @@ impl Picture {
             node: profile.map(|profile| profile.node.clone()),
             member: member.cloned(),
             address: profile.and_then(|profile| profile.address.clone()),
+            version: member.and_then(|it| self.version_on(it, duty)).map(ToOwned::to_owned),
             term: self.leases.get(duty).map_or(0, |lease| lease.term),
             progress: report.and_then(|report| report.progress.get(duty).cloned()),
+            weight: self.weight_of(duty, member),
+            pinned: self.pin_of(duty),
         }
+    }
+
+    /// What the description that it runs by says, or the heaviest while it runs by none.
+    fn weight_of(&self, duty: &DutyId, member: Option<&MemberId>) -> u64 {
+        let Some(specs) = self.duties.get(duty) else { return 1 };
+        let version = member.and_then(|it| self.version_on(it, duty)).map(ToOwned::to_owned);
+        let runs = member.and_then(|_| specs.get(&version)).map(|spec| spec.weight);
+        runs.or_else(|| specs.values().map(|spec| spec.weight).max()).unwrap_or(1)
+    }
+
+    /// The last pin counts, as it does for the leader.
+    fn pin_of(&self, duty: &DutyId) -> Option<Pinned> {
+        self.wishes()
+            .filter_map(|wish| match wish {
+                Wish::Pin { duty: it, node, required } if it == duty.as_str() => {
+                    Some(Pinned { node: node.clone(), required: *required })
+                }
+                _ => None,
+            })
+            .last()
     }
 
     fn condition(&self, duty: &DutyId) -> DutyCondition {
         let holder = self.holder(duty).map(|(member, _)| member);
         match (self.wanted_on(duty), holder) {
             (Some(wanted), Some(holder)) if wanted == holder => self.getting_on(duty, holder),
+            // Where a record can't be read, the others tell what there is to tell.
+            (Some(wanted), None) if self.is_broken(&keys::lease(&duty.lease())) => {
+                self.getting_on(duty, wanted)
+            }
             (Some(_), _) => DutyCondition::Assigning,
+            (None, Some(holder)) if self.is_broken(&keys::roster(holder)) => {
+                self.getting_on(duty, holder)
+            }
             (None, Some(_)) => DutyCondition::Revoking,
             (None, None) if self.is_paused(duty) => DutyCondition::Paused,
             (None, None) => DutyCondition::Unassigned(self.why_nowhere(duty)),
@@ -172,10 +220,16 @@ impl Picture {
 
     fn is_paused(&self, duty: &DutyId) -> bool {
         let paused = |wish: &Wish| matches!(wish, Wish::Pause { duty: it } if it == duty.as_str());
-        self.wishes.iter().any(paused)
+        self.wishes().any(paused)
     }
 
     fn why_nowhere(&self, duty: &DutyId) -> String {
+        let lease = keys::lease(&duty.lease());
+        let holder = self.leases.get(duty).and_then(|lease| lease.holder.as_ref());
+        let holder = holder.map(|holder| keys::member(&holder.member));
+        if let Some(broken) = holder.into_iter().chain([lease]).find(|key| self.is_broken(key)) {
+            return format!("who runs it isn't known: {broken} can't be read");
+        }
         let said = self.moves.as_ref().and_then(|moves| moves.unplaced.get(duty));
         match said {
             _ if self.leader.is_none() => "no node leads the cluster".to_owned(),

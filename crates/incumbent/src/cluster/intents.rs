@@ -53,7 +53,8 @@ impl Cluster {
 
     /// Throws out the live member of this id, or of the node of this name. Its next beat fails
     /// and it stops everything; its leases are free when its ttl has passed, or as soon as it
-    /// says that it has stopped. Its process joins anew by itself: stop it first if it shall not.
+    /// says that it has stopped. Its process joins anew by itself, so stop it first if it shall not;
+    /// a command under `incumbent run` ends, unless it was started with `--restart`.
     ///
     /// # Errors
     /// If no live member or several are called that (F2), or the store can't be reached.
@@ -72,7 +73,7 @@ impl Cluster {
         }
     }
 
-    async fn ask_to_resign(
+    pub(super) async fn ask_to_resign(
         &self,
         lease: &LeaseName,
         successor: Option<MemberId>,
@@ -116,7 +117,11 @@ impl Cluster {
         Err(ClusterError::Contended { key: keys::board().as_str().to_owned() })
     }
 
-    async fn close_as(&self, id: MemberId, state: MemberState) -> Result<MemberId, ClusterError> {
+    pub(super) async fn close_as(
+        &self,
+        id: MemberId,
+        state: MemberState,
+    ) -> Result<MemberId, ClusterError> {
         let mut writer = Writer::new();
         // Each beat in between changes the version, so this may take several attempts.
         for _ in 0..ATTEMPTS {

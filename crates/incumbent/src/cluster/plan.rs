@@ -4,7 +4,7 @@ use std::fmt;
 
 use incumbent_core::DutyId;
 use incumbent_core::records::{Moved, Wish};
-use incumbent_core::survey::{Question, Survey};
+use incumbent_core::survey::{Answer, Question, Survey};
 use incumbent_planner::{Plan, Policy, Rebalance, explain, plan};
 
 use super::picture::Picture;
@@ -85,6 +85,7 @@ impl Cluster {
         let mut lines = vec![picture.standing_line(&duty)];
         lines.extend(picture.wish_lines(&duty));
         lines.extend(picture.avoided_line(&duty));
+        lines.extend(picture.version_lines(&duty));
         lines.extend(plan_lines(&picture, &duty));
         Ok(Some(Explanation { duty: picture.standing(&duty), lines }))
     }
@@ -101,15 +102,20 @@ impl Cluster {
 impl Picture {
     /// How the leader places as far as it can be known here, and what can't.
     fn strategy(&self) -> (Strategy, Option<String>) {
-        let Some(moves) = &self.moves else { return (Strategy::Even, None) };
-        let name = moves.strategy.as_str();
+        let moves = self.moves.as_ref();
+        let name = moves.map_or("", |moves| moves.strategy.as_str());
         let strategy = if name.is_empty() { Some(Strategy::Even) } else { Strategy::named(name) };
         let mut unknown = Vec::new();
+        if !self.unreadable.is_empty() {
+            let keys: Vec<&str> = self.unreadable.iter().map(|it| it.key.as_str()).collect();
+            unknown.push(format!("by records too that can't be read here ({})", keys.join(", ")));
+        }
         if strategy.is_none() {
             unknown.push(format!("by a strategy of its own ({name}), taken for the even one"));
         }
-        if !moves.own.is_empty() {
-            let families = moves.own.join(", ");
+        let own = moves.map_or(&[][..], |moves| &moves.own);
+        if !own.is_empty() {
+            let families = own.join(", ");
             unknown.push(format!("the families {families} by code of theirs, left out"));
         }
         let said = format!("the leader places {}", unknown.join(", and "));
@@ -139,9 +145,19 @@ impl Picture {
             Wish::Cordon { node } => Some(format!("{node} is cordoned: it gets no more duties")),
             Wish::Drain { node } => Some(format!("{node} is being drained")),
             Wish::Freeze => Some("nothing moves for the sake of evenness: frozen".to_owned()),
-            Wish::Resign { .. } | Wish::Pin { .. } | Wish::Pause { .. } | Wish::Move { .. } => None,
+            Wish::Hold { family } if family == duty.family() => {
+                Some("an operator holds its family back from newer versions".to_owned())
+            }
+            Wish::Resign { .. }
+            | Wish::Pin { .. }
+            | Wish::Pause { .. }
+            | Wish::Move { .. }
+            | Wish::Hold { .. }
+            | Wish::Canary { .. }
+            | Wish::Promote { .. }
+            | Wish::Abort { .. } => None,
         };
-        self.wishes.iter().filter_map(about).collect()
+        self.wishes().filter_map(about).collect()
     }
 
     fn avoided_line(&self, duty: &DutyId) -> Option<String> {
@@ -181,8 +197,7 @@ fn preview(picture: &Picture, strategy: Strategy) -> Preview {
 fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {
     let policy = Policy { strategy, rebalance: Rebalance::UNLIMITED, ..Policy::default() };
     let survey = picture.survey(policy);
-    let question = survey.question();
-    let plan = plan(&question.situation);
+    let Answer { question, plan, .. } = survey.answer(&plan);
     (survey, question, plan)
 }
 

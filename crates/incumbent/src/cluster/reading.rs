@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState, Profile};
+use incumbent_core::records::{
+    Content, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable,
+};
 use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record, StoreError};
 use incumbent_core::{LeaseName, MemberId, keys};
 
@@ -13,15 +15,16 @@ use crate::member::Member;
 impl Cluster {
     pub(super) async fn read_lease(&self, name: &LeaseName) -> Result<LeaseState, ClusterError> {
         let Some(stored) = self.read_key(keys::lease(name)).await? else {
-            let lease = name.as_str().to_owned();
-            return Ok(LeaseState { lease, term: 0, leader: None, changes: Vec::new() });
+            return Ok(LeaseState::unheld(name.as_str()));
         };
         let record = LeaseRecord::read(&stored)?;
         let holder = match &record.holder {
             Some(holder) => self.read_key(keys::member(&holder.member)).await?,
             None => None,
         };
-        state(record, holder.as_ref())
+        let state = state(record, holder.as_ref());
+        // Whoever asks for one lease must not take it for free because nobody knows.
+        state.unreadable.clone().map_or(Ok(state), |unreadable| Err(unreadable.into()))
     }
 
     pub(super) async fn read_leases(&self) -> Result<Vec<LeaseState>, ClusterError> {
@@ -31,14 +34,21 @@ impl Cluster {
         let members: BTreeMap<&Key, &Record> =
             members.iter().map(|stored| (&stored.key, stored)).collect();
         let mut states = Vec::with_capacity(leases.len());
-        for stored in &leases {
-            let record = LeaseRecord::read(stored)?;
-            if record.name.starts_with(super::picture::LEASES) {
-                continue;
-            }
-            let key = record.holder.as_ref().map(|holder| keys::member(&holder.member));
-            let holder = key.and_then(|key| members.get(&key).copied());
-            states.push(state(record, holder)?);
+        let of_duty =
+            |stored: &&Record| stored.key.as_str().starts_with(keys::duty_leases().as_str());
+        for stored in leases.iter().filter(|stored| !of_duty(stored)) {
+            states.push(match LeaseRecord::read(stored) {
+                Ok(record) => {
+                    let key = record.holder.as_ref().map(|holder| keys::member(&holder.member));
+                    let holder = key.and_then(|key| members.get(&key).copied());
+                    state(record, holder)
+                }
+                Err(unreadable) => {
+                    let name = keys::name_in(&stored.key);
+                    let name = name.unwrap_or_else(|| stored.key.as_str().to_owned());
+                    LeaseState { unreadable: Some(unreadable), ..LeaseState::unheld(&name) }
+                }
+            });
         }
         states.sort_by(|one, other| one.lease.cmp(&other.lease));
         Ok(states)
@@ -53,9 +63,9 @@ impl Cluster {
             records(found.next())?.into_iter().map(|stored| (stored.key.clone(), stored)).collect();
         let mut all = Vec::with_capacity(members.len());
         for stored in &members {
-            let record = MemberRecord::read(stored)?;
-            let profile =
-                profiles.get(&keys::profile(&record.id)).map(Profile::read).transpose()?;
+            let Ok(record) = MemberRecord::read(stored) else { continue };
+            let profile = profiles.get(&keys::profile(&record.id));
+            let profile = profile.and_then(|stored| Profile::read(stored).ok());
             all.push(Member::from_records(record, stored.age, profile));
         }
         all.sort_by(|one, other| (one.joined_ms, &one.id).cmp(&(other.joined_ms, &other.id)));
@@ -99,28 +109,21 @@ pub(super) fn nonsense() -> StoreError {
 }
 
 /// What a lease's record and its holder's say together.
-fn state(record: LeaseRecord, holder: Option<&Record>) -> Result<LeaseState, ClusterError> {
-    let since_ms = record.since_ms();
-    let leader = match (&record.holder, holder) {
-        (Some(named), Some(stored)) => {
-            let member = MemberRecord::read(stored)?;
+fn state(record: LeaseRecord, holder: Option<&Record>) -> LeaseState {
+    let member: Option<Result<(MemberRecord, &Record), Unreadable>> =
+        holder.map(|stored| Ok((MemberRecord::read(stored)?, stored)));
+    let (leader, unreadable) = match (&record.holder, member) {
+        (Some(_), Some(Ok((member, stored)))) => {
             let holds = match member.state {
                 MemberState::Alive | MemberState::Evicted => true,
                 MemberState::Left | MemberState::Expired => false,
             };
-            holds.then(|| Leader {
-                node: named.node.clone(),
-                member: named.member.clone(),
-                address: named.address.clone(),
-                term: record.term,
-                payload: record.payload.clone(),
-                since_ms,
-                state: member.state,
-                age: stored.age,
-                ttl: member.ttl(),
-            })
+            let leader = Leader::new(&record, member.state, member.ttl()).filter(|_| holds);
+            (leader.map(|leader| Leader { age: stored.age, ..leader }), None)
         }
-        (Some(_), None) | (None, _) => None,
+        (Some(_), Some(Err(unreadable))) => (None, Some(unreadable)),
+        (Some(_), None) | (None, _) => (None, None),
     };
-    Ok(LeaseState { lease: record.name, term: record.term, leader, changes: record.changes })
+    let LeaseRecord { name, term, changes, .. } = record;
+    LeaseState { lease: name, term, leader, changes, unreadable }
 }

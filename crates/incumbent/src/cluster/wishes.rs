@@ -4,7 +4,9 @@
 use incumbent_core::DutyId;
 use incumbent_core::keys;
 use incumbent_core::names;
-use incumbent_core::records::{Content, Extra, FORMAT, Intent, IntentState, Wish};
+use incumbent_core::records::{
+    Content, Extra, FORMAT, Intent, IntentState, Unreadable, Wish, sift,
+};
 use incumbent_core::store::{Expect, Record};
 
 use super::Cluster;
@@ -122,24 +124,56 @@ impl Cluster {
         self.unwish(Wish::Freeze).await
     }
 
-    /// What operators ask for at the moment, oldest first.
+    /// What operators ask for at the moment, oldest first. What can't be read is not among it, for
+    /// nobody obeys it: see [`Self::unreadable`].
     ///
     /// # Errors
-    /// If the store can't be reached or a record can't be read.
+    /// If the store can't be reached.
     pub async fn intents(&self) -> Result<Vec<Intent>, ClusterError> {
         let this = self.clone();
-        let open = self.run(async move { this.open_intents().await }).await?;
+        let (open, _) = self.run(async move { this.open_intents().await }).await?;
         let mut open: Vec<Intent> = open.into_iter().map(|(intent, _)| intent).collect();
-        open.sort_by(|one, other| (one.at_ms, &one.id).cmp(&(other.at_ms, &other.id)));
+        open.sort_by(oldest_first);
         Ok(open)
     }
 
-    async fn wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+    /// Everything that operators asked for and the store still has, oldest first: what is in force,
+    /// what is waited for, and for a while what is done.
+    ///
+    /// # Errors
+    /// If the store can't be reached.
+    pub async fn all_intents(&self) -> Result<Vec<Intent>, ClusterError> {
+        let this = self.clone();
+        let stored = self.run(async move { this.read_prefix(keys::intents()).await }).await?;
+        let mut intents: Vec<Intent> = sift(&stored, &mut Vec::new());
+        intents.sort_by(oldest_first);
+        Ok(intents)
+    }
+
+    /// Takes back what an operator asked for, by the id of the intent. Says whether there was
+    /// anything to take back: what is done already stays done.
+    ///
+    /// # Errors
+    /// If the store can't be reached.
+    pub async fn withdraw(&self, id: &str) -> Result<bool, ClusterError> {
+        let (this, id) = (self.clone(), id.to_owned());
+        self.run(async move {
+            let mut writer = Writer::new();
+            let taken = this.take_back(&mut writer, |intent| intent.id == id).await?;
+            if !taken.is_empty() {
+                this.announce(&mut writer).await?;
+            }
+            Ok(!taken.is_empty())
+        })
+        .await
+    }
+
+    pub(super) async fn wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
         let this = self.clone();
         self.run(async move { this.open_wish(wish).await }).await
     }
 
-    async fn unwish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+    pub(super) async fn unwish(&self, wish: Wish) -> Result<Wished, ClusterError> {
         let this = self.clone();
         self.run(async move {
             let unknown = this.unknown(&wish).await?;
@@ -156,7 +190,7 @@ impl Cluster {
 
     async fn open_wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
         let unknown = self.unknown(&wish).await?;
-        let open = self.open_intents().await?;
+        let (open, _) = self.open_intents().await?;
         if let Some((there, _)) = open.iter().find(|(intent, _)| intent.wish == wish) {
             return Ok(Wished { intents: vec![there.id.clone()], unknown });
         }
@@ -188,7 +222,7 @@ impl Cluster {
     ) -> Result<Vec<String>, ClusterError> {
         let mut ids = Vec::new();
         for _ in 0..ATTEMPTS {
-            let open = self.open_intents().await?;
+            let (open, _) = self.open_intents().await?;
             let mut refused = false;
             for (mut intent, stored) in open.into_iter().filter(|(intent, _)| which(intent)) {
                 intent.state = IntentState::Done;
@@ -207,21 +241,33 @@ impl Cluster {
         Err(ClusterError::Contended { key: keys::intents().as_str().to_owned() })
     }
 
-    pub(super) async fn open_intents(&self) -> Result<Vec<(Intent, Record)>, ClusterError> {
-        let mut open = Vec::new();
+    /// What is asked for, and what of that can't be read.
+    pub(super) async fn open_intents(
+        &self,
+    ) -> Result<(Vec<(Intent, Record)>, Vec<Unreadable>), ClusterError> {
+        let (mut open, mut unreadable) = (Vec::new(), Vec::new());
         for stored in self.read_prefix(keys::intents()).await? {
-            let intent = Intent::read(&stored)?;
-            if intent.state == IntentState::Open {
-                open.push((intent, stored));
+            match Intent::read(&stored) {
+                Ok(intent) if intent.state == IntentState::Open => open.push((intent, stored)),
+                Ok(_) => {}
+                Err(flaw) => unreadable.push(flaw),
             }
         }
-        Ok(open)
+        Ok((open, unreadable))
     }
 
     /// What a wish names that nobody knows.
     async fn unknown(&self, wish: &Wish) -> Result<Vec<String>, ClusterError> {
         let (duty, node) = match wish {
             Wish::Resign { .. } | Wish::Freeze => return Ok(Vec::new()),
+            Wish::Hold { family }
+            | Wish::Canary { family, .. }
+            | Wish::Promote { family, .. }
+            | Wish::Abort { family, .. } => {
+                let picture = self.read_picture().await?;
+                let known = picture.lineages.contains_key(family);
+                return Ok(if known { Vec::new() } else { vec![family.clone()] });
+            }
             Wish::Pin { duty, node, .. } | Wish::Move { duty, node } => (Some(duty), Some(node)),
             Wish::Pause { duty } => (Some(duty), None),
             Wish::Cordon { node } | Wish::Drain { node } => (None, Some(node)),
@@ -233,6 +279,11 @@ impl Cluster {
     }
 }
 
+/// By the clocks of those who asked.
+pub(super) fn oldest_first(one: &Intent, other: &Intent) -> std::cmp::Ordering {
+    (one.at_ms, &one.id).cmp(&(other.at_ms, &other.id))
+}
+
 /// Whether one wish replaces, or takes back, the other.
 fn same_subject(one: &Wish, other: &Wish) -> bool {
     match (one, other) {
@@ -242,6 +293,15 @@ fn same_subject(one: &Wish, other: &Wish) -> bool {
         | (Wish::Cordon { node: one }, Wish::Cordon { node: other })
         | (Wish::Drain { node: one }, Wish::Drain { node: other }) => one == other,
         (Wish::Freeze, Wish::Freeze) => true,
+        (Wish::Canary { family: one, .. }, Wish::Canary { family: other, .. })
+        | (
+            Wish::Hold { family: one }
+            | Wish::Promote { family: one, .. }
+            | Wish::Abort { family: one, .. },
+            Wish::Hold { family: other }
+            | Wish::Promote { family: other, .. }
+            | Wish::Abort { family: other, .. },
+        ) => one == other,
         _ => false,
     }
 }

@@ -10,10 +10,10 @@ use crate::attempt::{OtherLeader, Outcome};
 #[derive(Default)]
 pub(super) struct Attempts(Vec<Entry>);
 
-struct Entry {
+pub(super) struct Entry {
     lease: LeaseName,
     deadline: Moment,
-    answer: oneshot::Sender<Outcome>,
+    pub(super) answer: oneshot::Sender<Outcome>,
 }
 
 impl Attempts {
@@ -26,6 +26,10 @@ impl Attempts {
         self.0.push(Entry { lease, deadline, answer });
     }
 
+    pub(super) fn take(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.0)
+    }
+
     pub(super) fn wake_at(&self) -> Moment {
         self.0.iter().map(|entry| entry.deadline).min().unwrap_or(Moment::NEVER)
     }
@@ -33,7 +37,7 @@ impl Attempts {
 
 impl Driver {
     pub(super) fn check_attempts(&mut self, now: Moment) {
-        let waiting = std::mem::take(&mut self.attempts.0);
+        let waiting = self.attempts.take();
         for entry in waiting.into_iter().filter(|entry| !entry.answer.is_closed()) {
             match self.outcome(&entry, now) {
                 Some(outcome) => drop(entry.answer.send(outcome)),

@@ -7,7 +7,7 @@ use super::{Contest, Driver};
 use crate::clock;
 use crate::command::Command;
 use crate::error::JoinError;
-use crate::event::{Event, Notice, State};
+use crate::event::{Event, State};
 use crate::loss::Loss;
 
 /// So many commands are carried out before replies are looked at again.
@@ -24,18 +24,26 @@ impl Driver {
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    pub(super) fn obey(&mut self, command: Command) {
         let now = clock::now();
         match command {
             Command::Campaign { lease, contest, candidacy, ballot, drain } => {
-                self.core.campaign(now, lease.clone(), candidacy);
-                self.contests.insert(lease, Contest { id: contest, ballot, drain });
+                self.core.campaign(now, lease.clone(), candidacy.clone());
+                self.leaders.follow(&lease);
+                let contest = Contest { id: contest, candidacy, ballot, drain };
+                self.contests.insert(lease, contest);
             }
             Command::Attempt { lease, deadline, answer } => {
                 self.attempts.add(lease, deadline, answer);
             }
             Command::Withdraw { lease, contest } => self.withdraw(now, &lease, contest),
             Command::Stopped { lease, term, abstain } => {
+                if now >= self.core.trusted_until() {
+                    // Work is cut off by its own clock, perhaps before this thread looked at it:
+                    // then it ended because trust did.
+                    self.core.poll(now);
+                    self.react();
+                }
                 self.stopped(now, &lease, term);
                 if let Some(pause) = abstain {
                     self.core.abstain(&lease, now + pause);
@@ -54,7 +62,7 @@ impl Driver {
                 self.waiters.await_confirmed((lease.clone(), term), answer);
                 self.core.confirm(now, &lease, term);
             }
-            Command::Serve { staff, duties } => self.serve(now, staff, &duties),
+            Command::Serve { staff, duties } => self.serve(now, staff, duties),
             Command::Unserve { family } => self.unserve(&family),
             Command::Status { duty, term, status } => self.duty_status(now, duty, term, status),
             Command::Progress { duty, term, text } => {
@@ -62,13 +70,16 @@ impl Driver {
                     self.core.tell_progress(now, &duty, &text);
                 }
             }
-            Command::Load(load) => self.core.tell_load(now, load),
+            Command::Prepared { duty, result } => self.core.tell_prepared(now, &duty, result),
+            Command::Load(load) => {
+                self.load = Some(load);
+                self.core.tell_load(now, load);
+            }
             Command::Dead { member } => self.core.proven_dead(now, &member),
+            Command::Planned { id, result } => self.planned(now, id, *result),
             Command::Subscribe(subscriber) => {
-                let notice = Notice { at_ms: clock::wall_ms(), event: self.state() };
-                if subscriber.send(notice).is_ok() {
-                    self.subscribers.push(subscriber);
-                }
+                let state = self.state();
+                self.subscribers.add(subscriber, state);
             }
             Command::Leave(answer) => self.leave(Some(answer)),
             Command::Abandon => self.leave(None),
@@ -82,6 +93,7 @@ impl Driver {
             self.contests.remove(lease);
             self.core.withdraw(now, lease);
             self.witnesses.forget(lease);
+            self.leaders.forget(lease);
         }
     }
 
@@ -95,13 +107,16 @@ impl Driver {
         self.core.stopped(now, lease, term);
     }
 
-    fn state(&self) -> Event {
+    pub(super) fn state(&self) -> Event {
         let mut leads: Vec<(LeaseName, u64)> =
             self.held.values().map(|held| (held.grip.lease.clone(), held.grip.term)).collect();
         leads.sort();
         let members = self.shared.members.load().as_ref().clone();
         let duties = self.duties.heard_of();
-        Event::State(State { member: self.core.member().cloned(), leads, duties, members })
+        let store_error = self.health.failure().map(|failure| failure.error.clone());
+        let member = self.core.member().cloned();
+        let leaders = self.leaders.known();
+        Event::State(State { member, leads, leaders, duties, members, store_error })
     }
 
     /// The first incarnation meets a store that will never have it.

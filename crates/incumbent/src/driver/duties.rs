@@ -6,36 +6,87 @@ use std::time::Duration;
 
 use incumbent_core::records::DutySpec;
 use incumbent_core::{DutyId, DutyStatus, LeaseName, MemberId, Moment};
+use tokio_util::sync::CancellationToken;
 
 use super::Driver;
 use crate::cluster::Cluster;
-use crate::duty::{Counted, Runner, Staff};
+use crate::duty::{Counted, Preparing, Runner, Staff};
 use crate::event::Event;
 use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::loss::Loss;
+use crate::scope::Scope;
 use crate::term::Term;
 use crate::{clock, thread};
 
 #[derive(Default)]
 pub(super) struct Duties {
-    families: HashMap<String, Arc<Staff>>,
+    families: HashMap<String, (Arc<Staff>, Vec<DutySpec>)>,
     /// Elected here, and to be started once that is published.
     elected: Vec<(Arc<Staff>, DutyId, Arc<Hold>)>,
     /// Those that subscribers were told of, with their terms.
     heard_of: BTreeMap<DutyId, u64>,
+    /// Ends preparing for a duty.
+    preparing: BTreeMap<DutyId, CancellationToken>,
 }
 
 impl Duties {
     pub(super) fn heard_of(&self) -> Vec<(DutyId, u64)> {
         self.heard_of.iter().map(|(duty, term)| (duty.clone(), *term)).collect()
     }
+
+    /// Nothing of what was elected is to be started.
+    pub(super) fn forget_elected(&mut self) {
+        self.elected.clear();
+    }
+}
+
+impl Duties {
+    /// Nothing that was prepared for will come.
+    pub(super) fn stop_preparing(&mut self) {
+        for stop in std::mem::take(&mut self.preparing).into_values() {
+            stop.cancel();
+        }
+    }
 }
 
 impl Driver {
-    pub(super) fn serve(&mut self, now: Moment, staff: Arc<Staff>, duties: &[DutySpec]) {
-        self.core.serve(now, &staff.family, staff.profile.clone(), duties);
-        self.duties.families.insert(staff.family.clone(), staff);
+    /// A duty will change over to this node once it is prepared.
+    pub(super) fn prepare(&mut self, duty: DutyId) {
+        let Some(staff) = self.duties.families.get(duty.family()).map(|(it, _)| Arc::clone(it))
+        else {
+            let error = "the family is not served any more".to_owned();
+            return self.core.tell_prepared(clock::now(), &duty, Err(error));
+        };
+        tracing::debug!(node = self.name(), %duty, action = "prepare", "a duty is to be prepared for");
+        let stop = CancellationToken::new();
+        let preparing =
+            Preparing { staff, duty: duty.clone(), commands: self.commands.clone(), stop };
+        let stop = preparing.stop.clone();
+        if let Err(error) = thread::spawn_runner(preparing.run()) {
+            return self.core.tell_prepared(clock::now(), &duty, Err(error.to_string()));
+        }
+        if let Some(former) = self.duties.preparing.insert(duty, stop) {
+            former.cancel();
+        }
+    }
+
+    pub(super) fn unprepare(&mut self, duty: &DutyId) {
+        if let Some(stop) = self.duties.preparing.remove(duty) {
+            stop.cancel();
+        }
+    }
+
+    pub(super) fn serve(&mut self, now: Moment, staff: Arc<Staff>, duties: Vec<DutySpec>) {
+        self.core.serve(now, &staff.family, staff.profile.clone(), &duties);
+        self.duties.families.insert(staff.family.clone(), (staff, duties));
+    }
+
+    /// Tells a new core what this node serves.
+    pub(super) fn serve_again(&mut self, now: Moment) {
+        for (family, (staff, duties)) in &self.duties.families {
+            self.core.serve(now, family, staff.profile.clone(), duties);
+        }
     }
 
     pub(super) fn unserve(&mut self, family: &str) {
@@ -46,7 +97,7 @@ impl Driver {
     /// This node has the lease of a duty.
     pub(super) fn assigned(&mut self, duty: DutyId, lease: LeaseName, term: u64, member: MemberId) {
         let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
-        let (Some((_, trust)), Some(staff)) = (trust, self.duties.families.get(duty.family()))
+        let (Some((_, trust)), Some((staff, _))) = (trust, self.duties.families.get(duty.family()))
         else {
             // Nobody here runs it. The leader will notice; until then others may have it.
             let now = clock::now();
@@ -57,6 +108,7 @@ impl Driver {
         tracing::debug!(node = self.name(), %duty, term, action = "elected", "a duty is to start");
         let grip = Arc::new(Grip::new(lease.clone(), term, member, Arc::clone(trust)));
         let hold = Arc::new(Hold::new(Arc::clone(&grip), self.commands.clone()));
+        self.duties.preparing.remove(&duty);
         self.duties.elected.push((Arc::clone(staff), duty, hold));
         self.grips.insert(lease, grip);
     }
@@ -69,11 +121,12 @@ impl Driver {
             }
             let cluster = Cluster { store: self.lanes.store(), name: Arc::clone(&self.cluster) };
             let commands = self.commands.clone();
-            let term = Term { grip: Arc::clone(&hold.grip), commands, cluster };
+            let scope = Scope::new(&hold.grip, Arc::downgrade(&hold));
+            let term = Term { grip: Arc::clone(&hold.grip), commands, cluster, scope };
             let _running = Counted::new(Arc::clone(&staff));
             let margin = self.config.timing.margin;
             let runner = Runner { staff, duty, term, hold, margin, _running };
-            if let Err(error) = thread::spawn(runner.run()) {
+            if let Err(error) = thread::spawn_runner(runner.run()) {
                 tracing::error!(node = self.name(), %error, action = "start", "a duty can't be started");
             }
         }
@@ -106,7 +159,7 @@ impl Driver {
     /// The longest that a duty which is here may take to stop.
     pub(super) fn duty_drain(&self) -> Duration {
         let duties = self.grips.keys().filter_map(DutyId::of);
-        let drain = |duty: DutyId| self.duties.families.get(duty.family()).map(|it| it.drain);
+        let drain = |duty: DutyId| self.duties.families.get(duty.family()).map(|(it, _)| it.drain);
         duties.filter_map(drain).max().unwrap_or(Duration::ZERO)
     }
 }

@@ -8,7 +8,7 @@ use incumbent_core::{DutyId, Event as CoreEvent, LeaseName, MemberId, Moment};
 
 use super::Driver;
 use crate::clock;
-use crate::event::{Event, Notice};
+use crate::event::Event;
 use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::loss::Loss;
@@ -70,9 +70,30 @@ impl Driver {
             }
             CoreEvent::Viewed(view) => self.viewed(view),
             CoreEvent::Ended { member, why } => self.ended(member, why.into()),
+            CoreEvent::Prepare { duty } => self.prepare(duty),
+            CoreEvent::Unprepare { duty } => self.unprepare(&duty),
             CoreEvent::Left => {
                 tracing::info!(node = self.name(), action = "left", "left");
                 self.left(Ok(()));
+            }
+            CoreEvent::TooLarge { family, duty, most } => {
+                tracing::error!(
+                    node = self.name(),
+                    action = "serve",
+                    family,
+                    duty,
+                    most,
+                    "the duty isn't run: its description doesn't fit into a record of this store; give it fewer parts or labels"
+                );
+            }
+            CoreEvent::PlanningFailed { reason, again_in } => {
+                tracing::warn!(
+                    node = self.name(),
+                    action = "plan",
+                    reason,
+                    again_in_ms = again_in.as_millis() as u64,
+                    "duties stay where they are"
+                );
             }
             CoreEvent::Unreadable(unreadable) => {
                 tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
@@ -86,7 +107,10 @@ impl Driver {
         let latency = self.joining.as_ref().map(|joining| clock::now().since(joining.since));
         let latency_us = latency.map(|latency| latency.as_micros() as u64);
         tracing::info!(node = self.name(), cluster = %self.cluster, member = %member, action = "join", latency_us, "joined");
-        self.trust = Some((member.clone(), Arc::new(Trust::new(until))));
+        let trust = Trust::start(until);
+        self.shared.pulse.trust(&trust);
+        self.shared.pulse.beat(self.config.timing.sent(until));
+        self.trust = Some((member.clone(), trust));
         self.shared.member.store(Some(Arc::new(member.clone())));
         if let Some(joining) = self.joining.take()
             && joining.answer.send(Ok(())).is_err()
@@ -122,7 +146,8 @@ impl Driver {
         self.held.insert(lease.as_str().into(), held);
         self.held_changed = true;
         self.grips.insert(lease.clone(), grip);
-        self.tell(Event::Elected { lease, term });
+        self.tell(Event::Elected { lease: lease.clone(), term });
+        self.sight_leader(lease);
     }
 
     /// Ends a term. The program knows before anybody else is told.
@@ -135,14 +160,20 @@ impl Driver {
             tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty shall stop");
             return;
         }
-        tracing::info!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
+        // What ends without its work having been asked is nobody's wish.
+        if abrupt {
+            tracing::warn!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
+        } else {
+            tracing::info!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
+        }
         self.held.remove(lease.as_str());
         self.held_changed = true;
         if let Some(contest) = self.contests.get(&lease) {
             // What nobody has claimed has no work under it.
             drop(contest.ballot.take());
         }
-        self.tell(Event::Lost { lease, term, why });
+        self.tell(Event::Lost { lease: lease.clone(), term, why });
+        self.lost_leader(lease);
     }
 
     fn ended(&mut self, member: MemberId, why: Loss) {
@@ -153,6 +184,7 @@ impl Driver {
             self.trust = None;
         }
         self.shared.member.store(None);
+        self.duties.stop_preparing();
         self.waiters.forget_freed();
         tracing::info!(node = self.name(), member = %member, action = "ended", reason = %why, "this incarnation is over");
         self.witnesses.ended(&member);
@@ -185,13 +217,11 @@ impl Driver {
         }
     }
 
-    /// Tells all subscribers. Their queues have no bound, so none of them can hold this up.
+    /// Tells all subscribers. Those that don't read miss some, so that none can hold this up.
     pub(super) fn tell(&mut self, event: Event) {
-        if self.subscribers.is_empty() {
-            return;
+        if !self.subscribers.is_empty() {
+            self.subscribers.tell(&event);
         }
-        let notice = Notice { at_ms: clock::wall_ms(), event };
-        self.subscribers.retain(|subscriber| subscriber.send(notice.clone()).is_ok());
     }
 
     pub(super) fn grip(&self, lease: &LeaseName, term: u64) -> Option<Arc<Grip>> {

@@ -85,24 +85,35 @@ impl Driver {
         }
     }
 
-    /// The last that this driver does: all that was held is over, and nobody waits in vain.
-    pub(super) fn farewell(&mut self) {
+    /// Ends all terms at once.
+    pub(super) fn end_all(&mut self, why: Loss) {
         let grips: Vec<_> = self.grips.drain().map(|(_, grip)| grip).collect();
         for grip in grips {
             grip.abort();
-            let news = grip.end(Loss::Leaving, true);
+            let news = grip.end(why, true);
             self.duty_stopped(&grip);
             if news && !grip.lease.is_duty() {
                 let (lease, term) = (grip.lease.clone(), grip.term);
-                self.tell(Event::Lost { lease, term, why: Loss::Leaving });
+                self.tell(Event::Lost { lease, term, why });
             }
+        }
+        for contest in self.contests.values() {
+            drop(contest.ballot.take());
         }
         self.held.clear();
         self.held_changed = true;
         self.publish_held();
+        self.leaders.forget_all();
+        self.publish_leaders();
+    }
+
+    /// The last that this driver does: all that was held is over, and nobody waits in vain.
+    pub(super) fn farewell(&mut self) {
+        self.end_all(Loss::Leaving);
         self.shared.set_leads_cluster(false);
         self.shared.member.store(None);
-        self.tell(Event::Left);
+        let state = self.state();
+        self.subscribers.part(&state);
         for contest in self.contests.values() {
             contest.ballot.close();
         }

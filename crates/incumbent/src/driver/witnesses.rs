@@ -1,10 +1,10 @@
 //! Watching the processes of those that this node waits for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use incumbent_core::records::{Content, LeaseRecord, Profile};
-use incumbent_core::{LeaseName, MemberId, keys};
+use incumbent_core::{DutyId, LeaseName, MemberId, keys};
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
@@ -24,7 +24,12 @@ pub(super) struct Witnesses {
     commands: Commands,
     holders: HashMap<LeaseName, MemberId>,
     tasks: HashMap<MemberId, Task>,
+    /// How many holders are remembered at most before those are forgotten that nobody waits for.
+    most: usize,
 }
+
+/// Below this nothing is gained by forgetting.
+const FEW: usize = 64;
 
 struct Task {
     leases: usize,
@@ -41,7 +46,14 @@ impl Drop for Task {
 
 impl Witnesses {
     pub(super) fn new(enabled: bool, cluster: Cluster, commands: Commands) -> Self {
-        Self { enabled, cluster, commands, holders: HashMap::new(), tasks: HashMap::new() }
+        Self {
+            enabled,
+            cluster,
+            commands,
+            holders: HashMap::new(),
+            tasks: HashMap::new(),
+            most: FEW,
+        }
     }
 
     /// Takes in who holds a lease that this node stands for.
@@ -62,7 +74,7 @@ impl Witnesses {
             let (cluster, commands) = (&self.cluster, &self.commands);
             let task = self.tasks.entry(holder.clone()).or_insert_with(|| {
                 let watching = watch(cluster.clone(), holder.clone(), commands.clone());
-                Task { leases: 0, handle: thread::spawn(watching).ok() }
+                Task { leases: 0, handle: thread::spawn_runner(watching).ok() }
             });
             task.leases += 1;
         }
@@ -79,6 +91,28 @@ impl Witnesses {
     /// This member is over.
     pub(super) fn ended(&self, member: &MemberId) {
         witness::release(member.as_str());
+    }
+
+    /// Forgets the holders of duties that this node doesn't want any more. The core doesn't say
+    /// when that is, but what it wants. Done when the number has doubled, so that it costs next to
+    /// nothing.
+    pub(super) fn forget_unwanted<'a>(&mut self, wanted: impl Iterator<Item = &'a DutyId>) {
+        if self.holders.len() <= self.most {
+            return;
+        }
+        let wanted: HashSet<LeaseName> = wanted.map(DutyId::lease).collect();
+        let unwanted =
+            self.holders.keys().filter(|lease| lease.is_duty() && !wanted.contains(lease));
+        for lease in unwanted.cloned().collect::<Vec<_>>() {
+            self.forget(&lease);
+        }
+        self.most = FEW.max(self.holders.len() * 2);
+    }
+
+    /// All is to be learned anew.
+    pub(super) fn forget_all(&mut self) {
+        self.holders.clear();
+        self.tasks.clear();
     }
 
     /// Nobody wants the lease any more, or somebody else has it.
@@ -110,4 +144,45 @@ async fn profile(cluster: &Cluster, member: &MemberId) -> Option<Profile> {
         tokio::time::sleep(FIRST_PAUSE * (1 << look)).await;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use incumbent_core::records::Holder;
+
+    use super::*;
+
+    #[test]
+    fn o13_holders_of_duties_that_nobody_wants_are_forgotten() {
+        let store = incumbent_memory::MemoryStore::new();
+        let cluster = Cluster::new(store, "test").unwrap();
+        let mut witnesses = Witnesses::new(true, cluster, Commands::channel().0);
+        let duty = |number: u32| DutyId::new("work", &format!("d{number}")).unwrap();
+        let record = held();
+        // In the end it wants the last ten, of all that it ever contended for.
+        for number in 0..10_000_u32 {
+            let wanted: Vec<DutyId> = (number.saturating_sub(9)..=number).map(duty).collect();
+            witnesses.observed(&duty(number).lease(), Some(&record), None);
+            witnesses.forget_unwanted(wanted.iter());
+            assert!(
+                witnesses.holders.len() <= FEW + 1,
+                "{} after {number}",
+                witnesses.holders.len()
+            );
+        }
+        assert!(witnesses.holders.contains_key(&duty(9_999).lease()));
+        assert_eq!(witnesses.tasks.len(), 1, "one for each member that holds something");
+    }
+
+    fn held() -> LeaseRecord {
+        let holder = Holder {
+            member: MemberId::new("m"),
+            node: "other".to_owned(),
+            address: None,
+            mark: None,
+            unproven: false,
+        };
+        let lease = LeaseName::new("any").unwrap();
+        LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&lease) }
+    }
 }

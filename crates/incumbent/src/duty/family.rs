@@ -3,11 +3,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::records::{Drain, DutySpec, FamilyProfile};
+use incumbent_core::records::{Canary, Drain, DutySpec, FamilyProfile};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::staff::Restart;
+use super::upcoming::{Hook, Prepare, Upcoming};
 use super::{Duty, DutyDescription, Staff};
 use crate::candidacy::Overrun;
 use crate::error::{BoxError, WorkResult};
@@ -31,7 +32,10 @@ pub fn family(name: impl Into<String>) -> Family {
 /// | it fails three times in a row ([`Self::give_up_after`]) | the leader moves it to another node that can run it; if there is none, it is tried here on |
 /// | it is told to stop | it has the [drain time-out](Self::drain_timeout) to end, then it is aborted; its lease is freed when it has ended |
 /// | it was told to stop before it was ready | it is aborted at once |
-/// | trust is over | it is aborted at its next `await` |
+/// | trust is over | it takes no further step: it is dropped at the `await` where it is, and nothing of it runs but `Drop` |
+///
+/// What it returns after it was told to stop counts for nothing. Tasks that it spawns are their
+/// own masters; [`Duty::guard`] puts them under the duty.
 #[derive(Clone)]
 pub struct Family {
     name: String,
@@ -41,6 +45,7 @@ pub struct Family {
     overrun: Overrun,
     restart: Restart,
     refresh: Duration,
+    prepare: Option<Hook>,
 }
 
 /// A family and its work, for [`Node::serve`](crate::Node::serve).
@@ -87,6 +92,7 @@ impl Family {
                 give_up: 3,
             },
             refresh: Duration::from_secs(30),
+            prepare: None,
         }
     }
 
@@ -135,6 +141,48 @@ impl Family {
         self
     }
 
+    /// The order of the family's versions, oldest first, where their names don't tell: semantic
+    /// versions do. It counts if it names all that are in use; otherwise the version that a node
+    /// listed last is the newest.
+    #[must_use]
+    pub fn versions_in_order<V: Into<String>>(
+        mut self,
+        versions: impl IntoIterator<Item = V>,
+    ) -> Self {
+        self.profile.order = versions.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// What this node does before a duty changes over to it from another version: warm a cache,
+    /// fetch a snapshot. The duty runs on where it is until this has said `Ok`, and its room here
+    /// is reserved meanwhile. Without it, a duty changes over at once.
+    ///
+    /// It runs *without* the duty's lease, beside the work on the other node: it must change
+    /// nothing that the duty owns. It is aborted at its next `await` if the duty won't come. If it
+    /// fails it is tried again, as [`Self::restart_pause`] says; after
+    /// [so many failures](Self::give_up_after) the duty stays on its version. So it does if it has
+    /// not ended in its time three times, on whichever node: in the
+    /// [time that a start has](Self::acknowledge_timeout), then in two, then in four times that.
+    #[must_use]
+    pub fn prepare<F, Fut>(mut self, prepare: F) -> Self
+    where
+        F: Fn(Upcoming) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = WorkResult> + Send + 'static,
+    {
+        self.profile.prepares = true;
+        self.prepare = Some(Arc::new(move |upcoming| Box::pin(prepare(upcoming))));
+        self
+    }
+
+    /// How the version of this node is tried while older ones are there: so many duties move to it
+    /// before the rest, and must be well for so long. An operator's word comes first
+    /// ([`Cluster::set_canary`](crate::Cluster::set_canary)).
+    #[must_use]
+    pub fn canary(mut self, canary: Canary) -> Self {
+        self.profile.canary = Some(canary);
+        self
+    }
+
     /// How many duties of the family this node may run (any number).
     #[must_use]
     pub fn max_per_node(mut self, duties: u32) -> Self {
@@ -143,7 +191,8 @@ impl Family {
     }
 
     /// How long a duty may take to start (30 s) before it is placed elsewhere. Word of its start
-    /// may take four beats to reach the leader, so that it takes so much longer.
+    /// may take four beats to reach the leader, so that it takes so much longer. To
+    /// [prepare](Self::prepare) for it may take as long at first.
     #[must_use]
     pub fn acknowledge_timeout(mut self, timeout: Duration) -> Self {
         self.profile.acknowledge_ms = millis(timeout);
@@ -213,6 +262,33 @@ impl Family {
         FamilyWork { family: self, job }
     }
 
+    /// As [`Self::run`] for work that needs something of the application's: each time a duty is
+    /// started it gets a clone. [`Node::lead_with`](crate::Node::lead_with) says why.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use incumbent::family;
+    /// # struct Ledger;
+    /// # impl Ledger { async fn project(&self, _: &str) -> Result<(), std::io::Error> { Ok(()) } }
+    /// # let ledger = Arc::new(Ledger);
+    /// let projections = family("projection").duties(["orders", "invoices"]).run_with(
+    ///     ledger,
+    ///     |ledger, duty| async move {
+    ///         ledger.project(duty.name()).await?;
+    ///         Ok(())
+    ///     },
+    /// );
+    /// # drop(projections);
+    /// ```
+    pub fn run_with<S, F, Fut>(self, state: S, work: F) -> FamilyWork
+    where
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S, Duty) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = WorkResult> + Send + 'static,
+    {
+        self.run(move |duty| work(state.clone(), duty))
+    }
+
     /// How one duty is run if it blocks: on a thread of its own.
     ///
     /// Such work can't be aborted, so let it ask [`Duty::is_held`] often enough. As long as it
@@ -240,6 +316,7 @@ impl FamilyWork {
             drain: Duration::from_millis(family.profile.drain_ms),
             family: family.name,
             profile: family.profile,
+            prepare: family.prepare.map(|hook| Prepare::new(hook, workers.clone())),
             job: job(workers),
             waits_for_ready: family.waits_for_ready,
             overrun: family.overrun,

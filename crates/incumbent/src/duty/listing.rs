@@ -16,7 +16,8 @@ use super::Staff;
 use super::family::Compute;
 use crate::command::{Command, Commands};
 use crate::error::BoxError;
-use crate::{clock, seed, thread};
+use crate::foreign::{Foreign, drop_elsewhere};
+use crate::{clock, panic, seed, thread};
 
 /// The list, which is told to the node whenever it changes.
 pub(super) struct Listing {
@@ -59,12 +60,14 @@ impl Listing {
         }
     }
 
-    /// Serves the family no more.
-    pub(super) fn close(&self) {
+    /// Serves the family no more; says whether it was served until now.
+    pub(super) fn close(&self) -> bool {
         let mut duties = self.duties.lock().unwrap_or_else(PoisonError::into_inner);
-        if duties.take().is_some() {
+        let served = duties.take().is_some();
+        if served {
             self.commands.send(Command::Unserve { family: self.staff.family.clone() });
         }
+        served
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -87,14 +90,14 @@ pub(super) fn check(family: &str, duties: &[DutySpec]) -> Result<(), NameError> 
 /// Computes a list again and again, on the application's runtime.
 pub(super) struct Computing {
     pub(super) listing: Arc<Listing>,
-    pub(super) compute: Compute,
+    pub(super) compute: Foreign<Compute>,
     pub(super) refresh: Duration,
     pub(super) workers: Handle,
     pub(super) stop: CancellationToken,
 }
 
 impl Computing {
-    /// Runs on incumbent's thread until the family isn't served any more or the node has left.
+    /// Runs on the thread of the runners until the family isn't served any more or the node has left.
     pub(super) async fn run(self) {
         let mut random = Random::new(seed::draw());
         let first = Duration::from_millis(500).min(self.refresh);
@@ -126,9 +129,21 @@ impl Computing {
     }
 
     async fn compute(&self) -> Result<Vec<DutySpec>, BoxError> {
-        let compute = Arc::clone(&self.compute);
+        let compute =
+            self.compute.as_ref().cloned().ok_or("there is nothing to compute it with")?;
         // A panic in the application's code ends that task and nothing else.
-        let duties = self.workers.spawn(async move { compute().await }).await??;
+        let computed = self.workers.spawn(async move {
+            // What the error holds is the application's too.
+            compute().await.map_err(|error| panic::chain(&*error))
+        });
+        let duties = match computed.await {
+            Ok(computed) => computed?,
+            Err(error) => {
+                let said = error.to_string();
+                drop_elsewhere(error);
+                return Err(said.into());
+            }
+        };
         self.listing.check(&duties)?;
         Ok(duties)
     }

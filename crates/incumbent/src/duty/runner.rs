@@ -12,12 +12,11 @@ use super::{Duty, OnDone, Staff};
 use crate::candidacy::Overrun;
 use crate::hold::Hold;
 use crate::lead::{End, Running};
-use crate::loss::{Loss, Lost};
 use crate::term::Term;
 use crate::{clock, seed, thread};
 
-/// Runs on incumbent's thread, so that it acts in time even if all of the application's workers
-/// are blocked. The work itself runs elsewhere.
+/// Runs on the thread of the runners, so that it acts in time even if all of the application's
+/// workers are blocked, and the driver too. The work itself runs elsewhere.
 pub(crate) struct Runner {
     pub(crate) staff: Arc<Staff>,
     pub(crate) duty: DutyId,
@@ -45,13 +44,13 @@ impl Runner {
         };
         loop {
             let began = clock::now();
-            let duty = Duty::new(self.duty.clone(), self.term.clone(), &self.staff);
+            let duty = Duty::new(self.duty.clone(), self.term.anew(), &self.staff);
             let mut run = self.staff.job.start(duty.clone());
             let end = tokio::select! {
                 biased;
                 end = &mut run.ended => end,
-                lost = self.hold.grip.ended() => {
-                    self.finish(run, &duty, lost).await;
+                _ = self.hold.grip.ended() => {
+                    self.finish(run, &duty).await;
                     return;
                 }
             };
@@ -76,7 +75,9 @@ impl Runner {
     fn conclude(&self, end: End, duty: &Duty, failures: &mut Failures) -> Option<Duration> {
         let error = match end {
             // Without the lease it is only told to stop, and the next wait ends at once.
-            End::Done { led: false } => return None,
+            End::Done { led: false } | End::Failed { led: false, .. } | End::Aborted => {
+                return None;
+            }
             End::Done { led: true } => {
                 failures.times = 0;
                 failures.backoff.reset();
@@ -89,8 +90,7 @@ impl Runner {
                     OnDone::RestartAfter(pause) => Some(pause),
                 };
             }
-            End::Failed(error) => error,
-            End::Aborted => "it was aborted".to_owned(),
+            End::Failed { error, led: true } => error,
             End::RuntimeGone => {
                 let error = "the runtime on which it ran was shut down".to_owned();
                 duty.tell(DutyStatus::Failing { times: 1, error, gave_up: true });
@@ -106,7 +106,7 @@ impl Runner {
     }
 
     /// The duty is told to stop: it ends by itself, or is aborted.
-    async fn finish(self, mut run: Running, duty: &Duty, lost: Lost) {
+    async fn finish(self, mut run: Running, duty: &Duty) {
         let told = self.hold.grip.lost_at().unwrap_or_else(clock::now);
         // A start that has not come to its end is not worth waiting for.
         let patience = if duty.is_ready() { told + self.staff.drain } else { told };
@@ -114,7 +114,7 @@ impl Runner {
             biased;
             _ = &mut run.ended => return,
             () = thread::sleep_until(patience) => {}
-            () = self.no_time_left(lost) => {}
+            () = self.hold.grip.aborted() => {}
         }
         tracing::warn!(duty = %self.duty, term = self.term.term(), action = "abort", "the duty did not stop by itself");
         if run.abort() {
@@ -127,15 +127,6 @@ impl Runner {
         self.overrun(run).await;
     }
 
-    /// Trust is over. Where that is only because no beat got through, others wait for the ttl,
-    /// so a part of the margin is left for a last word; otherwise they may have taken over.
-    async fn no_time_left(&self, lost: Lost) {
-        self.hold.grip.aborted().await;
-        if lost.why == Loss::CannotTell {
-            thread::sleep_until(clock::now() + self.margin / 4).await;
-        }
-    }
-
     /// The work can't be aborted.
     async fn overrun(self, mut run: Running) {
         let policy = self.staff.drain_policy();
@@ -143,8 +134,9 @@ impl Runner {
         tracing::error!(%duty, term, action = "overrun", ?policy, "the duty can't be ended and still runs");
         if !self.hold.grip.is_aborted() {
             if policy == Drain::Overlap {
+                self.hold.release();
                 drop(self);
-                let _ = run.ended.await;
+                let _ = (&mut run.ended).await;
                 tracing::warn!(%duty, term, action = "ended", "the duty that overlapped has ended");
                 return;
             }
@@ -156,7 +148,7 @@ impl Runner {
         }
         match self.staff.overrun {
             Overrun::Report => {
-                let _ = run.ended.await;
+                let _ = (&mut run.ended).await;
             }
             Overrun::AbortProcess => std::process::abort(),
         }

@@ -10,6 +10,7 @@ use super::DutyDescription;
 use super::family::{FamilyWork, List, specs};
 use super::listing::{self, Computing, Listing};
 use crate::error::ServeError;
+use crate::foreign::Foreign;
 use crate::node::{Keep, Node};
 use crate::thread;
 
@@ -100,8 +101,10 @@ impl Serving {
     /// There must be a leader for that: it may take a ttl if that one has just been lost.
     pub async fn stop(&self) {
         self.stop.cancel();
-        self.listing.close();
-        self.keep.families.release(self.family());
+        // Once only: by the next time the family may be served anew.
+        if self.listing.close() {
+            self.keep.families.release(self.family());
+        }
         let mut running = self.listing.staff.running.subscribe();
         // The sender is in here, so that this can't fail.
         let _ = running.wait_for(|running| *running == 0).await;
@@ -153,8 +156,9 @@ impl Node {
                 listing.serve();
                 let (listing, stop) = (Arc::clone(&listing), stop.clone());
                 let workers = self.inner.workers.clone();
+                let compute = Foreign::new(compute);
                 let computing = Computing { listing, compute, refresh, workers, stop };
-                thread::spawn(computing.run())
+                thread::spawn_runner(computing.run())
                     .map_err(|error| ServeError::Thread(error.to_string()))?;
             }
         }

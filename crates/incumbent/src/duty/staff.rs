@@ -7,6 +7,7 @@ use std::time::Duration;
 use incumbent_core::records::{Drain, DutySpec, FamilyProfile};
 use tokio::sync::watch;
 
+use super::upcoming::Prepare;
 use super::{Duty, OnDone};
 use crate::candidacy::Overrun;
 use crate::lead::Job;
@@ -16,6 +17,8 @@ pub(crate) struct Staff {
     pub(crate) family: String,
     pub(crate) profile: FamilyProfile,
     pub(crate) job: Box<dyn Job<Duty>>,
+    /// What is done before a duty changes over to this node.
+    pub(crate) prepare: Option<Prepare>,
     pub(crate) drain: Duration,
     pub(crate) waits_for_ready: bool,
     pub(crate) overrun: Overrun,

@@ -1,15 +1,17 @@
 //! Work that runs while a node leads: as a task, or on a thread of its own.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::{AbortHandle, JoinError};
+use tokio::task::JoinError;
 
 use crate::error::WorkResult;
+use crate::foreign::{Foreign, drop_elsewhere};
+use crate::panic;
+use crate::scope::Scope;
 use crate::term::Term;
 
 /// Something that can be started once for each term, or more often.
@@ -31,10 +33,12 @@ impl Handed for Term {
     }
 }
 
-/// Work that was started.
+/// Work that was started, with all that it put under its term. Dropping it aborts the work.
 pub(crate) struct Running {
+    /// Ready when nothing of it runs any more.
     pub(crate) ended: Pin<Box<dyn Future<Output = End> + Send>>,
-    abort: Option<AbortHandle>,
+    scope: Scope,
+    can_abort: bool,
 }
 
 /// How work ended.
@@ -43,30 +47,57 @@ pub(crate) enum End {
     /// It says that it is done, and whether it was still led then: work that stops because it
     /// was told that it leads no more is not done for good.
     Done { led: bool },
-    /// It failed, panicked or could not be started.
-    Failed(String),
-    /// It was aborted.
+    /// It failed, panicked or could not be started, and whether it was still led then: what goes
+    /// wrong after the loss says nothing about the work (O9).
+    Failed { error: String, led: bool },
+    /// It was aborted, or cut off because trust was over.
     Aborted,
     /// The application's runtime was shut down under it.
     RuntimeGone,
 }
 
 impl Running {
+    fn new<E>(end: E, handed: &Term, can_abort: bool) -> Self
+    where
+        E: Future<Output = End> + Send + 'static,
+    {
+        let (scope, term) = (handed.scope.clone(), handed.clone());
+        let ended = Box::pin(async move {
+            let end = end.await;
+            term.scope.closed().await;
+            match end {
+                // Nobody asked for it. Taken for an end, it would be waited for the loss for ever.
+                End::Aborted if term.is_held() => {
+                    End::Failed { error: "it was cut off while it led".to_owned(), led: true }
+                }
+                end => end,
+            }
+        });
+        Self { ended, scope, can_abort }
+    }
+
     /// Aborts the work if it can be; says whether it can.
     pub(crate) fn abort(&self) -> bool {
-        self.abort.as_ref().map(AbortHandle::abort).is_some()
+        self.scope.close();
+        self.can_abort
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.scope.close();
     }
 }
 
 /// Work as a task of the application's runtime.
 pub(crate) struct Task<F: Send + Sync + 'static> {
-    work: Option<Arc<F>>,
+    work: Foreign<Arc<F>>,
     workers: Handle,
 }
 
 impl<F: Send + Sync + 'static> Task<F> {
     pub(crate) fn new(work: F, workers: Handle) -> Self {
-        Self { work: Some(Arc::new(work)), workers }
+        Self { work: Foreign::new(Arc::new(work)), workers }
     }
 }
 
@@ -77,37 +108,39 @@ where
     Fut: Future<Output = WorkResult> + Send + 'static,
 {
     fn start(&self, handle: H) -> Running {
-        let work = self.work.clone();
-        let task = self.workers.spawn(async move {
+        let work = self.work.as_ref().cloned();
+        let term = handle.term().clone();
+        let asked = term.clone();
+        let task = self.workers.spawn(term.guard(async move {
             let Some(work) = work else { return End::Aborted };
             let future = work(handle.clone());
+            // Making it may have taken any time.
+            if !handle.term().grip.is_trusted() {
+                return End::Aborted;
+            }
             handle.began();
             let result = future.await;
             drop(work);
             outcome(result, handle.term())
-        });
-        let abort = Some(task.abort_handle());
-        let ended = Box::pin(async move { task.await.unwrap_or_else(interrupted) });
-        Running { ended, abort }
-    }
-}
-
-impl<F: Send + Sync + 'static> Drop for Task<F> {
-    fn drop(&mut self) {
-        // What the closure captured belongs to the application, and so does dropping it.
-        let work = self.work.take();
-        self.workers.spawn(async move { drop(work) });
+        }));
+        let end = async move {
+            match task.await {
+                Ok(end) => end.unwrap_or(End::Aborted),
+                Err(error) => interrupted(error, &asked),
+            }
+        };
+        Running::new(end, &term, true)
     }
 }
 
 /// Work that blocks, on a thread of its own each time. It can't be aborted.
-pub(crate) struct Thread<F> {
-    work: Arc<F>,
+pub(crate) struct Thread<F: Send + Sync + 'static> {
+    work: Foreign<Arc<F>>,
 }
 
-impl<F> Thread<F> {
+impl<F: Send + Sync + 'static> Thread<F> {
     pub(crate) fn new(work: F) -> Self {
-        Self { work: Arc::new(work) }
+        Self { work: Foreign::new(Arc::new(work)) }
     }
 }
 
@@ -117,48 +150,58 @@ where
     F: Fn(H) -> WorkResult + Send + Sync + 'static,
 {
     fn start(&self, handle: H) -> Running {
-        let work = Arc::clone(&self.work);
+        let work = self.work.as_ref().cloned();
+        let term = handle.term().clone();
         let (ended, end) = oneshot::channel();
-        let name = format!("incumbent: {}", handle.term().lease());
+        let name = format!("incumbent: {}", term.lease());
         let started = std::thread::Builder::new().name(name).spawn(move || {
-            handle.began();
-            let result = catch_unwind(AssertUnwindSafe(|| work(handle.clone())));
-            drop(work);
-            let end = match result {
-                Ok(result) => outcome(result, handle.term()),
-                Err(panic) => End::Failed(panic_text(&*panic)),
-            };
-            let _ = ended.send(end);
+            let _ = ended.send(run_here(work, &handle));
         });
-        let ended = Box::pin(async move {
+        let end = async move {
             match started {
                 Ok(_) => end.await.unwrap_or(End::Aborted),
-                Err(error) => End::Failed(format!("no thread could be started for it: {error}")),
+                Err(error) => {
+                    let error = format!("no thread could be started for it: {error}");
+                    End::Failed { error, led: true }
+                }
             }
-        });
-        Running { ended, abort: None }
+        };
+        Running::new(end, &term, false)
+    }
+}
+
+/// Runs blocking work to its end, unless trust is over before it has begun.
+fn run_here<H, F>(work: Option<Arc<F>>, handle: &H) -> End
+where
+    H: Handed,
+    F: Fn(H) -> WorkResult + Send + Sync + 'static,
+{
+    let Some(work) = work.filter(|_| handle.term().grip.is_trusted()) else { return End::Aborted };
+    handle.began();
+    let result = panic::contain(|| work(handle.clone()));
+    drop_elsewhere(work);
+    match result {
+        Ok(result) => outcome(result, handle.term()),
+        Err(said) => panicked(&said, handle.term()),
     }
 }
 
 fn outcome(result: WorkResult, term: &Term) -> End {
+    let led = term.is_held();
     match result {
-        Ok(()) => End::Done { led: term.is_held() },
-        Err(error) => End::Failed(error.to_string()),
+        Ok(()) => End::Done { led },
+        Err(error) => End::Failed { error: panic::shown(error), led },
     }
 }
 
-fn interrupted(error: JoinError) -> End {
+fn interrupted(error: JoinError, term: &Term) -> End {
     match error.try_into_panic() {
-        Ok(panic) => End::Failed(panic_text(&*panic)),
-        // The runner turns this into an abort where it asked for one.
+        Ok(panic) => panicked(&panic::text(panic), term),
+        // Nobody aborts the task itself.
         Err(_) => End::RuntimeGone,
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("it panicked: {}", text.unwrap_or_else(|| "without a message".to_owned()))
+fn panicked(said: &str, term: &Term) -> End {
+    End::Failed { error: format!("it panicked: {said}"), led: term.is_held() }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use incumbent_core::LeaseName;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
 use tokio::sync::watch;
@@ -13,26 +14,23 @@ use super::Finish;
 use super::job::{End, Job, Running};
 use crate::campaign::Campaign;
 use crate::candidacy::Overrun;
-use crate::grip::Grip;
 use crate::leadership::{Leadership, freed};
-use crate::loss::{Loss, Lost};
+use crate::loss::Lost;
 use crate::term::Term;
 use crate::{clock, seed, thread};
 
-/// The first pause after a failure, and the longest.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// Runs on incumbent's thread, so that it acts in time even if all of the application's workers
-/// are blocked. The work itself runs elsewhere.
+/// Runs on the thread of the runners, so that it acts in time even if all of the application's
+/// workers are blocked, and the driver too. The work itself runs elsewhere.
 pub(super) struct Runner {
     pub(super) campaign: Campaign,
     pub(super) job: Box<dyn Job<Term>>,
     pub(super) drain: Duration,
     pub(super) margin: Duration,
     pub(super) overrun: Overrun,
+    /// The first after a failure, and the longest.
+    pub(super) pauses: (Duration, Duration),
     pub(super) stop: CancellationToken,
-    pub(super) current: Arc<ArcSwapOption<Grip>>,
+    pub(super) current: Arc<ArcSwapOption<Term>>,
     pub(super) finished: watch::Sender<Option<Finish>>,
 }
 
@@ -44,7 +42,7 @@ enum Next {
 
 impl Runner {
     pub(super) async fn run(mut self) {
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
         let mut random = Random::new(seed::draw());
         let finish = loop {
             let leadership = tokio::select! {
@@ -56,12 +54,12 @@ impl Runner {
                 },
             };
             let started = clock::now();
-            let (end, lost) = self.work(&leadership).await;
-            if clock::now().since(started) > LONGEST_PAUSE {
+            let end = self.work(&leadership).await;
+            if clock::now().since(started) > self.pauses.1 {
                 backoff.reset();
             }
             let pause = || backoff.pause(&mut random);
-            match self.conclude(leadership, end, lost, pause).await {
+            match self.conclude(leadership, end, pause).await {
                 Next::Contend => {}
                 Next::Finish(finish) => break finish,
             }
@@ -72,16 +70,16 @@ impl Runner {
     }
 
     /// Runs the work under one term to its end.
-    async fn work(&self, leadership: &Leadership) -> (End, Option<Lost>) {
-        self.current.store(Some(Arc::clone(&leadership.grip)));
+    async fn work(&self, leadership: &Leadership) -> End {
+        self.current.store(Some(Arc::new(leadership.handle())));
         let mut running = self.job.start(leadership.handle());
-        let lost = tokio::select! {
+        tokio::select! {
             biased;
-            end = &mut running.ended => return (end, leadership.end()),
-            lost = leadership.lost() => lost,
-            lost = self.stopped(leadership) => lost,
-        };
-        self.wait_in_order(&mut running, leadership, lost).await
+            end = &mut running.ended => return end,
+            _ = leadership.lost() => {}
+            _ = self.stopped(leadership) => {}
+        }
+        self.wait_in_order(&mut running, leadership).await
     }
 
     /// Waits until somebody stops this for good, then for the node to have heard of it.
@@ -92,32 +90,17 @@ impl Runner {
     }
 
     /// The work was told to end; it is aborted if it takes too long.
-    async fn wait_in_order(
-        &self,
-        running: &mut Running,
-        leadership: &Leadership,
-        lost: Lost,
-    ) -> (End, Option<Lost>) {
+    async fn wait_in_order(&self, running: &mut Running, leadership: &Leadership) -> End {
         let patience = clock::now() + self.drain;
         let end = tokio::select! {
             biased;
             end = &mut running.ended => Some(end),
             () = thread::sleep_until(patience) => None,
-            () = self.no_time_left(leadership, lost) => None,
+            () = leadership.grip.aborted() => None,
         };
-        let end = match end {
+        match end {
             Some(end) => end,
             None => self.abort(running, leadership).await,
-        };
-        (end, Some(lost))
-    }
-
-    /// Trust is over. Where that is only because no beat got through, others wait for the ttl,
-    /// so a part of the margin is left for a last word; otherwise they may have taken over.
-    async fn no_time_left(&self, leadership: &Leadership, lost: Lost) {
-        leadership.grip.aborted().await;
-        if lost.why == Loss::CannotTell {
-            thread::sleep_until(clock::now() + self.margin / 4).await;
         }
     }
 
@@ -128,12 +111,12 @@ impl Runner {
         let patience = clock::now() + patience;
         tokio::select! {
             biased;
-            end = &mut running.ended => return aborted(end),
+            end = &mut running.ended => return end,
             () = thread::sleep_until(patience) => {}
         }
         tracing::error!(%lease, term, action = "overrun", policy = ?self.overrun, "the work can't be ended and still runs");
         match self.overrun {
-            Overrun::Report => aborted((&mut running.ended).await),
+            Overrun::Report => (&mut running.ended).await,
             Overrun::AbortProcess => std::process::abort(),
         }
     }
@@ -142,29 +125,31 @@ impl Runner {
         &self,
         leadership: Leadership,
         end: End,
-        lost: Option<Lost>,
         mut pause: impl FnMut() -> Duration,
     ) -> Next {
         let (lease, term) = (leadership.lease().clone(), leadership.term());
         let freed = freed(&leadership.handle());
         self.current.store(None);
-        let finish = match (&end, lost) {
-            (End::Done { led: true }, _) => Some(Finish::Completed),
-            (End::RuntimeGone, _) => Some(Finish::RuntimeGone),
+        let finish = match &end {
+            End::Done { led: true } => Some(Finish::Completed),
+            End::RuntimeGone => Some(Finish::RuntimeGone),
             _ if self.stop.is_cancelled() => Some(Finish::Stopped),
-            (End::Failed(_), _) => {
+            End::Failed { error, led: true } => {
                 let pause = pause();
                 leadership.hold().abstain(pause);
-                if let End::Failed(error) = &end {
-                    tracing::error!(%lease, term, action = "failed", error, ?pause, "the work failed; the lease is freed");
-                }
+                tracing::error!(%lease, term, action = "failed", error, ?pause, "the work failed; the lease is freed");
                 None
             }
-            (End::Done { led: false } | End::Aborted, _) => None,
+            End::Failed { error, led: false } => {
+                tracing::debug!(%lease, term, action = "ended", error, "the work ended by an error after the lease was lost");
+                None
+            }
+            End::Done { led: false } | End::Aborted => None,
         };
         drop(leadership);
         match finish {
             Some(finish) => {
+                tell(&lease, term, finish);
                 self.campaign.withdraw();
                 // Free in the store too, if it answers in time.
                 let _ = freed.await;
@@ -175,7 +160,17 @@ impl Runner {
     }
 }
 
-/// A task that was aborted reports nothing else than one whose runtime is gone.
-fn aborted(end: End) -> End {
-    if end == End::RuntimeGone { End::Aborted } else { end }
+/// Says that this node doesn't contend any more, and why.
+fn tell(lease: &LeaseName, term: u64, finish: Finish) {
+    match finish {
+        Finish::Completed => {
+            tracing::info!(%lease, term, action = "completed", "the work returned Ok, so it is done: this node does not contend for the lease any more");
+        }
+        Finish::RuntimeGone => {
+            tracing::warn!(%lease, term, action = "finished", "the runtime of the work was shut down: this node does not contend for the lease any more");
+        }
+        Finish::Stopped | Finish::NodeLeft => {
+            tracing::info!(%lease, term, action = "finished", ?finish, "this node does not contend for the lease any more");
+        }
+    }
 }

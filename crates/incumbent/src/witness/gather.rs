@@ -4,6 +4,9 @@ use std::io;
 
 use incumbent_core::records::{Evidence, Mark, ProcessEvidence};
 
+/// The kernel tells times in hundredths of a second, whatever its own clock does.
+const TICKS: u64 = 100;
+
 /// Describes the processes whose death proves that nothing of a member runs any more. With a
 /// mark, the last of them must also have left this file.
 ///
@@ -19,7 +22,8 @@ pub fn evidence(pids: &[u32], mark: Option<Mark>) -> io::Result<Evidence> {
     }
     let processes = pids.iter().map(|pid| process(*pid)).collect::<io::Result<Vec<_>>>()?;
     let (pid_namespace, time_namespace) = namespaces()?;
-    Ok(Evidence { pid_namespace, time_namespace, processes, mark })
+    let cards = Some(cards()?);
+    Ok(Evidence { pid_namespace, time_namespace, cards, processes, mark })
 }
 
 /// The inodes of the namespaces of process ids and of time.
@@ -39,6 +43,28 @@ pub(super) fn namespaces() -> io::Result<(u64, u64)> {
 #[cfg(not(unix))]
 fn namespaces() -> io::Result<(u64, u64)> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The addresses of the machine's network cards, in order. What programs make up, such as the
+/// bridges of containers, isn't among them: these come and go.
+pub(super) fn cards() -> io::Result<Vec<String>> {
+    let mut cards = Vec::new();
+    for interface in std::fs::read_dir("/sys/class/net")? {
+        let interface = interface?.path();
+        if interface.join("device").exists() {
+            cards.push(std::fs::read_to_string(interface.join("address"))?.trim().to_owned());
+        }
+    }
+    cards.sort();
+    Ok(cards)
+}
+
+/// How long this machine has been up, in the unit of [`start`].
+pub(super) fn uptime() -> io::Result<u64> {
+    let uptime = std::fs::read_to_string("/proc/uptime")?;
+    let seconds = uptime.split(['.', ' ']).next().and_then(|seconds| seconds.parse::<u64>().ok());
+    let ticks = seconds.map(|seconds| seconds.saturating_mul(TICKS));
+    ticks.ok_or_else(|| io::Error::other("/proc/uptime makes no sense"))
 }
 
 #[cfg(target_os = "linux")]

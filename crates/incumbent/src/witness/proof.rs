@@ -24,7 +24,7 @@ pub(crate) enum Verdict {
 }
 
 /// Waits until all processes of a member are dead; says at once if that can't be known here.
-/// Only for futures that run on incumbent's thread.
+/// Only for futures that run on incumbent's threads.
 pub(crate) async fn death(host: &HostIdentity) -> Verdict {
     let Some(evidence) = host.evidence.as_ref().filter(|evidence| is_here(host, evidence)) else {
         return Verdict::Unknown;
@@ -50,7 +50,20 @@ pub(crate) async fn death(host: &HostIdentity) -> Verdict {
 fn is_here(host: &HostIdentity, evidence: &Evidence) -> bool {
     let boot = host::boot().is_some_and(|boot| !boot.is_empty() && boot == host.boot);
     let (pid, time) = (evidence.pid_namespace, evidence.time_namespace);
-    boot && !evidence.processes.is_empty() && gather::namespaces().ok() == Some((pid, time))
+    boot && !evidence.processes.is_empty()
+        && gather::namespaces().ok() == Some((pid, time))
+        && is_no_copy(host, evidence)
+}
+
+/// Whether this is the very machine, and no copy of it: one that was copied while it ran has the
+/// same boot id and the same namespaces, and there a process that is missing may live on in the
+/// original (O7).
+fn is_no_copy(host: &HostIdentity, evidence: &Evidence) -> bool {
+    let cards = evidence.cards.is_some() && evidence.cards == gather::cards().ok();
+    // A second more, because one is rounded down.
+    let now = gather::uptime().map_or(0, |uptime| uptime.saturating_add(100));
+    let started = evidence.processes.iter().all(|process| process.start <= now);
+    cards && started && host.host == host::name()
 }
 
 enum Sight {

@@ -78,6 +78,31 @@ fn whatever_does_not_fit_proves_nothing() {
 }
 
 #[test]
+fn o7_on_a_copy_of_the_machine_a_missing_process_proves_nothing() {
+    let child = sleeper();
+    let right = identity(&[&child], None);
+    end(child);
+    assert_eq!(verdict(&right, LONG), Some(Verdict::Dead), "this is the very machine");
+    let changed = |change: &dyn Fn(&mut HostIdentity, &mut Evidence)| {
+        let mut copy = right.clone();
+        let mut evidence = copy.evidence.take().unwrap();
+        change(&mut copy, &mut evidence);
+        copy.evidence = Some(evidence);
+        copy
+    };
+    let copies = [
+        changed(&|host, _| host.host = "web-2".to_owned()),
+        changed(&|_, evidence| evidence.cards = Some(vec!["52:54:00:12:34:56".to_owned()])),
+        changed(&|_, evidence| evidence.cards = None),
+        // Copied before it started: here that time has yet to come.
+        changed(&|_, evidence| evidence.processes[0].start = u64::MAX / 2),
+    ];
+    for copy in &copies {
+        assert_eq!(verdict(copy, LONG), Some(Verdict::Unknown), "{copy:?}");
+    }
+}
+
+#[test]
 fn a_missing_mark_proves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("swept");

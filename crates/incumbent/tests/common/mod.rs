@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "this is test code, although no test")]
 
 pub mod ledger;
+pub mod timeline;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -105,6 +106,11 @@ impl Moody {
         let store = Self::default();
         store.mood.silent.store(true, Ordering::SeqCst);
         store
+    }
+
+    /// Another way to the same records, with a mood of its own.
+    pub fn beside(&self) -> Self {
+        Self { inner: self.inner.clone(), ..Self::default() }
     }
 
     pub fn mood(&self) -> &Mood {

@@ -166,3 +166,32 @@ pub fn fresh() -> BoxedStrategy<Situation> {
         })
         .boxed()
 }
+
+/// Nodes in zones, and duties of which all or some are spread over these.
+pub fn zoned() -> BoxedStrategy<Situation> {
+    (1..6_usize, 1..6_usize, 4..24_usize, 1..4_usize)
+        .prop_map(|(zones, each, share, spread)| {
+            let nodes = zones * each;
+            let mut situation = super::plain(nodes, nodes * share);
+            for (number, node) in situation.nodes.iter_mut().enumerate() {
+                node.labels.insert("zone".to_owned(), format!("z{}", number % zones));
+                *node = node.clone().running("g", [""; 0]);
+            }
+            for (number, duty) in situation.duties.iter_mut().enumerate() {
+                if number % spread == 0 {
+                    duty.spread = Some("zone".to_owned());
+                } else {
+                    duty.family = "g".to_owned();
+                }
+            }
+            situation.policy.rebalance = Rebalance::UNLIMITED;
+            situation
+        })
+        .boxed()
+}
+
+/// Situations in which most of the work is in vain.
+pub fn hard() -> BoxedStrategy<Situation> {
+    let cases = super::hard::ALL.map(|(_, case)| case);
+    (0..cases.len(), 8..16_usize).prop_map(move |(case, nodes)| cases[case](nodes)).boxed()
+}

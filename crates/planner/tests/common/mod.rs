@@ -6,10 +6,11 @@
 )]
 
 pub mod arbitrary;
+pub mod hard;
 pub mod properties;
 
 use incumbent_planner::mutant::{Mutant, Planted};
-use incumbent_planner::{Duty, Node, Plan, Situation, plan_planted};
+use incumbent_planner::{Duty, Node, Plan, Situation, plan_planted, plan_within};
 
 /// A planner, maybe with a planted mistake.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +19,11 @@ pub struct Planner(pub Option<Mutant>);
 impl Planner {
     pub fn plan(self, situation: &Situation) -> Plan {
         plan_planted(situation, Planted::new(self.0))
+    }
+
+    /// A plan with so many steps of work, and how many it took.
+    pub fn plan_within(self, situation: &Situation, steps: u64) -> (Plan, u64) {
+        plan_within(situation, Planted::new(self.0), Some(steps))
     }
 }
 

@@ -6,7 +6,7 @@ use incumbent_planner::{
     Duty, LeaderRule, Node, Pin, Plan, Reason, Rebalance, Rule, Situation, Why,
 };
 
-use super::{Planner, counts};
+use super::{Planner, counts, remove};
 
 /// Nothing if it holds, otherwise what is wrong.
 pub type Verdict = Result<(), String>;
@@ -69,6 +69,7 @@ fn reason_is_true(situation: &Situation, plan: &Plan, index: usize, reason: &Rea
             must!(duty.pin == Some(Pin::Required(name.clone())), "duty {index} has another pin");
             must!(situation.nodes.iter().all(|node| node.name != *name), "node {name} exists");
         }
+        Reason::NotTried => must!(false, "duty {index} wasn't tried in so small a fleet"),
         Reason::Detached => must!(false, "nobody detached duty {index}"),
         Reason::RuledOut(rules) => {
             let mut expected = BTreeMap::new();
@@ -133,6 +134,72 @@ pub fn comes_to_rest(planner: Planner, situation: &Situation) -> Verdict {
         plan = next;
     }
     Err("it never comes to rest".to_owned())
+}
+
+/// A rolling restart while rebalancing waits, and evening out after it, start each duty once, and
+/// about two nodes' share twice: that of the first node to go, which must go to one that restarts
+/// later, and that of the last, which comes back to nothing. With a node's share again for what
+/// can't be divided evenly.
+pub fn restarts_once(planner: Planner, situation: &Situation) -> Verdict {
+    let mut situation = situation.clone();
+    planner.plan(&situation).apply(&mut situation);
+    let (nodes, duties) = (situation.nodes.len(), situation.duties.len());
+    let starts = rolling_restart(planner, &mut situation)?;
+    let most = duties + 4 * duties.div_ceil(nodes);
+    must!(starts <= most, "{starts} starts where {most} will do");
+    let last = planner.plan(&situation);
+    must!(last.moves.is_empty() && last.balanced, "{:?} are left", last.moves);
+    Ok(())
+}
+
+/// Every node leaves, and comes back as another member; then things are evened out. Returns how
+/// many duties were started.
+pub fn rolling_restart(planner: Planner, situation: &mut Situation) -> Result<usize, String> {
+    let mut starts = 0;
+    let mut round = |situation: &mut Situation| -> Verdict {
+        let plan = planner.plan(situation);
+        plan.apply(situation);
+        let alone = situation.nodes.is_empty();
+        must!(alone || plan.unplaced.is_empty(), "not all run: {:?}", plan.unplaced);
+        starts += plan.moves.iter().filter(|step| step.to.is_some()).count();
+        Ok(())
+    };
+    let rebalance = situation.policy.rebalance;
+    situation.policy.rebalance = Rebalance::Not;
+    for number in 0..situation.nodes.len() {
+        let mut back = situation.nodes[0].clone();
+        remove(situation, 0);
+        round(situation)?;
+        back.id = format!("after-{number:03}");
+        situation.nodes.push(back);
+        round(situation)?;
+    }
+    situation.policy.rebalance = rebalance;
+    round(situation)?;
+    Ok(starts)
+}
+
+/// With next to no work allowed, little more is done.
+pub fn keeps_its_effort(planner: Planner, situation: &Situation) -> Verdict {
+    let (_, steps) = planner.plan_within(situation, 0);
+    let most = 8 * situation.duties.len() as u64;
+    must!(steps <= most, "{steps} steps where {most} are allowed");
+    Ok(())
+}
+
+/// A plan that was cut short breaks no rule, and says that it was.
+pub fn is_sound_when_cut_short(planner: Planner, situation: &Situation) -> Verdict {
+    for limit in [0, 20, 100] {
+        let (plan, _) = planner.plan_within(situation, limit);
+        for (duty, at) in placed(situation, &plan) {
+            let broken = obstacle(situation, &plan, duty, at);
+            must!(broken.is_none(), "duty {duty} is on node {at} against {broken:?}: {plan:?}");
+        }
+        let untried = plan.unplaced.iter().any(|unplaced| unplaced.reason == Reason::NotTried);
+        let ends = plan.balanced && !plan.moves.is_empty();
+        must!(!(untried && ends), "it goes on, and says that it doesn't: {plan:?}");
+    }
+    Ok(())
 }
 
 /// No more moves for balance than are allowed.

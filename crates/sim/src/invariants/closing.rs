@@ -1,11 +1,13 @@
-//! 3. No trust outlives closing (Left, Expired), or closing + ttl (Evicted).
+//! 3. No trust outlives closing (Left, Expired), or closing + ttl (Evicted); where the store forgot
+//!    the member, if who closed it had seen it alive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::records::{MemberRecord, MemberState};
 use incumbent_core::{LeaseName, MemberId};
 
 use super::Invariant;
+use super::knowledge::{Forgotten, Knowledge};
 use crate::process::Process;
 use crate::store::Applied;
 use crate::world::Sender;
@@ -14,6 +16,9 @@ use crate::world::Sender;
 pub(super) struct Closing {
     /// From which instant on no trust is allowed.
     closed: BTreeMap<MemberId, (MemberState, u64)>,
+    knowledge: Knowledge,
+    /// Members that were closed by one that couldn't know better, after the store forgot them.
+    excused: BTreeSet<MemberId>,
 }
 
 impl Invariant for Closing {
@@ -21,11 +26,33 @@ impl Invariant for Closing {
         "closing"
     }
 
+    fn started(&mut self, node: usize) {
+        self.knowledge.started(node);
+    }
+
+    fn forgot(&mut self, forgotten: &Forgotten) {
+        self.knowledge.forgot(forgotten);
+        // An eviction that the store went back behind is undone: the member may beat on, until those
+        // who saw it evicted delete it.
+        for change in &forgotten.changes {
+            let record: Option<MemberRecord> =
+                change.after.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+            let Some(record) = record.filter(|record| record.state == MemberState::Alive) else {
+                continue;
+            };
+            let evicted = |(state, _): &(MemberState, u64)| *state == MemberState::Evicted;
+            if self.closed.get(&record.id).is_some_and(evicted) {
+                self.closed.remove(&record.id);
+                self.excused.insert(record.id);
+            }
+        }
+    }
+
     fn applied(
         &mut self,
         now: u64,
         change: &Applied,
-        _: Option<Sender>,
+        sender: Option<Sender>,
         _: &[Process],
     ) -> Result<(), String> {
         if !change.key.as_str().starts_with("member/") {
@@ -43,8 +70,14 @@ impl Invariant for Closing {
         }
         if let (Some(before), None) = (&before, &after)
             && before.state == MemberState::Alive
+            && !self.closed.contains_key(&before.id)
+            && !self.excused.contains(&before.id)
         {
             return Err(format!("{} was deleted while alive", before.id));
+        }
+        if sender.is_some_and(|sender| self.knowledge.excuses(now, change, sender.node)) {
+            self.excused.extend(after.map(|record| record.id));
+            return Ok(());
         }
         if let Some(after) = after {
             let from = match after.state {

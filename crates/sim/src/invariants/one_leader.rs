@@ -1,17 +1,48 @@
-//! 1. At no instant do two members trust that they hold the same lease.
+//! 1. At no instant do two members trust that they hold the same lease; where the store forgot, among
+//!    those that could know.
 
-use incumbent_core::LeaseName;
+use incumbent_core::{Event, LeaseName};
 
 use super::Invariant;
+use super::knowledge::{Forgotten, Knowledge};
 use crate::process::Process;
+use crate::store::Applied;
+use crate::world::Sender;
 
 /// Trust begins only when a core does something, and otherwise only ends. So it is enough to
 /// ask all processes each time that one of them did something.
-pub(super) struct OneLeader;
+#[derive(Default)]
+pub(super) struct OneLeader {
+    knowledge: Knowledge,
+}
 
 impl Invariant for OneLeader {
     fn name(&self) -> &'static str {
         "one-leader"
+    }
+
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+        self.knowledge.experienced(node, event);
+        Ok(())
+    }
+
+    fn started(&mut self, node: usize) {
+        self.knowledge.started(node);
+    }
+
+    fn forgot(&mut self, forgotten: &Forgotten) {
+        self.knowledge.forgot(forgotten);
+    }
+
+    fn applied(
+        &mut self,
+        now: u64,
+        change: &Applied,
+        sender: Option<Sender>,
+        _: &[Process],
+    ) -> Result<(), String> {
+        self.knowledge.applied(now, change, sender);
+        Ok(())
     }
 
     fn stepped(
@@ -22,6 +53,9 @@ impl Invariant for OneLeader {
     ) -> Result<(), String> {
         let leader = LeaseName::leader();
         for lease in leases.iter().chain([&leader]) {
+            if self.knowledge.is_muddied(lease.as_str(), now) {
+                continue;
+            }
             let mut first: Option<(&Process, u64)> = None;
             for process in processes {
                 let Some(term) = process.trusts(lease, now) else { continue };

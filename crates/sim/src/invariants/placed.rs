@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use incumbent_core::{DutyId, LeaseName};
 
-use super::Invariant;
 use super::rosters::Ledger;
-use crate::duties::FAMILY;
+use super::{Forgotten, Invariant};
+use crate::duties::{FAMILY, SWIFT};
 use crate::process::Process;
 use crate::scenario::{DutyTimes, MILLI, Scenario};
 use crate::statistics::Statistics;
@@ -22,6 +22,8 @@ pub(super) struct Placed {
     loss: u64,
     /// How long its duties may stand still.
     bound: u64,
+    ttl: u64,
+    forgot: bool,
     idle: BTreeMap<DutyId, u64>,
     end: u64,
 }
@@ -38,12 +40,15 @@ impl Placed {
             loss: at(DutyTimes::FOLLOWER_LOST),
             // Expiry by the slowest clock, a start, and a few round trips; where hints are lost, the
             // leader sees the last beat of the dead up to a beat late, rosters are read at the next
-            // beat, and leases a second after that.
+            // beat, and leases a second after that. A plan may be followed by a second one.
             bound: ttl * 106 / 100
                 + ttl / 20
                 + ttl * 7 / 10
                 + 2000 * MILLI
+                + 2 * SWIFT
                 + 12 * 2 * (scenario.latency + MILLI),
+            ttl,
+            forgot: false,
             idle: BTreeMap::new(),
             end: scenario.end,
         }
@@ -65,6 +70,17 @@ impl Placed {
 impl Invariant for Placed {
     fn name(&self) -> &'static str {
         "placed"
+    }
+
+    fn forgot(&mut self, forgotten: &Forgotten) {
+        for change in &forgotten.changes {
+            self.ledger.applied(change);
+        }
+        // A node that remembers a term of before waits for a ttl when it finds it lost, which is when
+        // it is to run the duty.
+        if !std::mem::replace(&mut self.forgot, true) {
+            self.bound += self.ttl * 106 / 100;
+        }
     }
 
     fn applied(

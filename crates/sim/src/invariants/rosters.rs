@@ -9,8 +9,8 @@ use incumbent_core::records::{
 use incumbent_core::{DutyId, LeaseName, MemberId};
 use serde::de::DeserializeOwned;
 
-use super::Invariant;
-use crate::duties::FAMILY;
+use super::{Forgotten, Invariant};
+use crate::duties::{FAMILY, NEWEST};
 use crate::process::Process;
 use crate::scenario::{DutyTimes, MILLI, Scenario};
 use crate::statistics::Statistics;
@@ -119,7 +119,9 @@ impl Rosters {
             let needs = self.needs.get(duty).cloned().flatten();
             let served = self.ledger.versions.get(&roster.member);
             let able = served.is_some_and(|versions| {
-                !versions.is_empty() && needs.as_ref().is_none_or(|needs| versions.contains(needs))
+                let newest = versions.contains(NEWEST);
+                let needed = needs.as_ref().is_none_or(|needs| versions.contains(needs));
+                !versions.is_empty() && (newest || needed)
             });
             if !able {
                 return Err(format!("{} names {duty}, which its member can't run", change.key));
@@ -149,6 +151,12 @@ impl Rosters {
 impl Invariant for Rosters {
     fn name(&self) -> &'static str {
         "rosters"
+    }
+
+    fn forgot(&mut self, forgotten: &Forgotten) {
+        for change in &forgotten.changes {
+            self.ledger.applied(change);
+        }
     }
 
     fn applied(

@@ -1,20 +1,43 @@
-//! 2. A lease's term never goes down and never repeats for two holders.
+//! 2. A lease's term never goes down and never repeats for two holders; where the store forgot, no
+//!    node that could know takes one that was given before the loss.
 
 use std::collections::BTreeMap;
 
-use incumbent_core::MemberId;
 use incumbent_core::records::LeaseRecord;
 use incumbent_core::store::Key;
+use incumbent_core::{Event, MemberId};
 
 use super::Invariant;
+use super::knowledge::{Forgotten, Knowledge};
 use crate::process::Process;
 use crate::store::Applied;
 use crate::world::Sender;
+
+/// How far terms go on above the highest seen after a loss.
+const JUMP: u64 = 1000;
 
 #[derive(Default)]
 pub(super) struct Terms {
     highest: BTreeMap<Key, u64>,
     holders: BTreeMap<(Key, u64), MemberId>,
+    /// The highest term that was ever given.
+    given: BTreeMap<String, u64>,
+    knowledge: Knowledge,
+}
+
+impl Terms {
+    /// A lease was taken by a request that was sent after the store had forgotten something of it.
+    fn taken_after_loss(&mut self, node: usize, record: &LeaseRecord) -> Result<(), String> {
+        let (name, term) = (record.name.as_str(), record.term);
+        let Some(seen) = self.knowledge.knew(node, name) else { return Ok(()) };
+        let given = self.given.get(name).copied().unwrap_or(0);
+        // Nobody can stay above terms further than the jump above what it has seen.
+        if term <= seen || (term <= given && given < seen + JUMP) {
+            return Err(format!("term {term} of {name} was given before the store forgot it"));
+        }
+        self.knowledge.mended(name);
+        Ok(())
+    }
 }
 
 impl Invariant for Terms {
@@ -22,13 +45,35 @@ impl Invariant for Terms {
         "terms"
     }
 
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+        self.knowledge.experienced(node, event);
+        Ok(())
+    }
+
+    fn started(&mut self, node: usize) {
+        self.knowledge.started(node);
+    }
+
+    fn forgot(&mut self, forgotten: &Forgotten) {
+        self.knowledge.forgot(forgotten);
+        let there = |key: &Key| forgotten.terms.iter().find(|(name, _)| is_under(key, name));
+        for (key, highest) in &mut self.highest {
+            let term = there(key).map_or(0, |(_, term)| *term);
+            if term < *highest {
+                *highest = term;
+                self.holders.retain(|(other, given), _| other != key || *given <= term);
+            }
+        }
+    }
+
     fn applied(
         &mut self,
-        _: u64,
+        now: u64,
         change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
+        sender: Option<Sender>,
+        processes: &[Process],
     ) -> Result<(), String> {
+        self.knowledge.applied(now, change, sender);
         let key = &change.key;
         if !key.as_str().starts_with("lease/") {
             return Ok(());
@@ -43,7 +88,21 @@ impl Invariant for Terms {
             return Err(format!("{key} went from term {highest} down to {}", record.term));
         }
         *highest = record.term;
-        if let Some(holder) = record.holder {
+        let read = |bytes: &Vec<u8>| serde_json::from_slice::<LeaseRecord>(bytes).ok();
+        let before = change.before.as_ref().and_then(read).and_then(|before| before.holder);
+        let taken = record.holder.is_some() && before != record.holder;
+        if let (Some(sender), true) = (sender, taken) {
+            let lost = self.knowledge.loss(&record.name).map(|loss| loss.at);
+            let clock = processes.get(sender.node).map(|process| &process.clock);
+            if let (Some(lost), Some(clock)) = (lost, clock)
+                && sender.sent > clock.at(lost)
+            {
+                self.taken_after_loss(sender.node, &record)?;
+            }
+            let given = self.given.entry(record.name.clone()).or_insert(0);
+            *given = record.term.max(*given);
+        }
+        if let Some(holder) = record.holder.filter(|_| taken) {
             let known =
                 self.holders.entry((key.clone(), record.term)).or_insert(holder.member.clone());
             if *known != holder.member {
@@ -52,4 +111,8 @@ impl Invariant for Terms {
         }
         Ok(())
     }
+}
+
+fn is_under(key: &Key, name: &str) -> bool {
+    key.as_str() == format!("lease/{name}")
 }

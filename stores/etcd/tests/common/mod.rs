@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
 
 pub mod http;
-pub mod proxy;
 pub mod server;
 
 use std::sync::Arc;
@@ -15,8 +14,8 @@ use incumbent_core::store::{
     Stamp, Store, StoreError, Version, Write,
 };
 use incumbent_etcd::EtcdStore;
+use incumbent_proving::Proxy;
 
-pub use proxy::Proxy;
 pub use server::{Server, shared};
 
 /// Runs a test on a runtime with several threads, so that races are real ones.
@@ -31,6 +30,11 @@ pub fn fresh() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
     format!("/test-{}-{number}", std::process::id())
+}
+
+/// The URL of a prefix behind a path.
+pub fn through(proxy: &Proxy, prefix: &str) -> String {
+    format!("etcd://127.0.0.1:{}{prefix}", proxy.port())
 }
 
 pub async fn connect(url: &str) -> EtcdStore {

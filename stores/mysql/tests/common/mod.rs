@@ -2,7 +2,6 @@
 #![allow(dead_code, unreachable_pub, unused_imports)] // Each test file uses a part of it.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
 
-pub mod proxy;
 pub mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +12,7 @@ use incumbent_core::store::{
     StoreError, Version, Write,
 };
 use incumbent_mysql::MysqlStore;
+use incumbent_proving::Proxy;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 
@@ -35,6 +35,11 @@ pub fn fresh() -> String {
 pub fn prefix(url: &str) -> &str {
     let rest = url.split("prefix=").nth(1).expect("a prefix");
     rest.split('&').next().expect("a prefix")
+}
+
+/// The URL of a prefix behind a path.
+pub fn through(proxy: &Proxy, prefix: &str) -> String {
+    format!("mysql://root@127.0.0.1:{}/app?prefix={prefix}", proxy.port())
 }
 
 pub async fn connect(url: &str) -> MysqlStore {

@@ -2,7 +2,6 @@
 #![allow(dead_code, unreachable_pub, unused_imports)] // Each test file uses a part of it.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
 
-pub mod proxy;
 pub mod server;
 
 use std::sync::Arc;
@@ -14,14 +13,20 @@ use incumbent_core::store::{
     StoreError, Version, Write,
 };
 use incumbent_nats::NatsStore;
+use incumbent_proving::Proxy;
 
-pub use server::{Place, Server};
+pub use server::{Server, shared};
 
 /// A bucket that no other test uses.
 pub fn fresh() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
     format!("test-{}-{number}", std::process::id())
+}
+
+/// The URL of a bucket behind a path.
+pub fn through(proxy: &Proxy, bucket: &str) -> String {
+    format!("nats://127.0.0.1:{}?bucket={bucket}", proxy.port())
 }
 
 pub async fn open(url: &str) -> NatsStore {

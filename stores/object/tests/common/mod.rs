@@ -2,10 +2,8 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses a part of it.
 #![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
 
-pub mod azurite;
 pub mod canned;
 pub mod hashed;
-pub mod proxy;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};

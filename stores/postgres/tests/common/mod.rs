@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
 
 pub mod bouncer;
-pub mod proxy;
 pub mod server;
 
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use incumbent_core::store::{
     StoreError, Version, Write,
 };
 use incumbent_postgres::PostgresStore;
+use incumbent_proving::Proxy;
 use tokio_postgres::{Client, NoTls};
 
 pub use server::{Server, shared};
@@ -30,6 +30,11 @@ pub fn fresh() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
     format!("test_{}_{number}", std::process::id())
+}
+
+/// The URL of a schema behind a path.
+pub fn through(proxy: &Proxy, schema: &str) -> String {
+    format!("postgres://postgres@127.0.0.1:{}/postgres?schema={schema}", proxy.port())
 }
 
 pub async fn connect(url: &str) -> PostgresStore {

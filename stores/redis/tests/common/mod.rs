@@ -2,7 +2,6 @@
 #![allow(dead_code, unreachable_pub, unused_imports)] // Each test file uses a part of it.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking.
 
-pub mod proxy;
 pub mod server;
 
 use std::sync::Arc;
@@ -13,15 +12,21 @@ use incumbent_core::store::{
     Exchange, Expect, Found, HintGuard, Key, Lane, Outcome, Put, Read, Record, Reply, Stamp, Store,
     StoreError, Version, Write,
 };
+use incumbent_proving::Proxy;
 use incumbent_redis::RedisStore;
 
-pub use server::{Place, Server, operator};
+pub use server::{Server, operator, shared};
 
 /// A name that no other test uses, in this run or another.
 pub fn fresh() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
     format!("test-{:x}-{number}", incumbent_testkit::Rng::fresh_seed())
+}
+
+/// The URL of a server behind a path.
+pub fn through(proxy: &Proxy) -> String {
+    format!("redis://127.0.0.1:{}", proxy.port())
 }
 
 pub async fn open(url: &str) -> RedisStore {

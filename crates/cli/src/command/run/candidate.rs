@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use incumbent::{Attempt, Campaign, Leadership, Node};
+use incumbent::{Attempt, Campaign, Leadership, Node, Slot, SlotAttempt, Slots};
 
 use super::RunArguments;
 use super::notify::notify;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::out::plain;
 use crate::session::Session;
 use crate::when;
@@ -15,6 +15,9 @@ use crate::when;
 const SILENCE: Duration = Duration::from_millis(300);
 /// How often is looked whether somebody else is waited for.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// Who has it instead is worth so long.
+const WORD: Duration = Duration::from_secs(1);
 
 /// A lease that was won.
 pub(crate) struct Won {
@@ -28,130 +31,104 @@ pub(crate) struct Won {
     pub(crate) campaign: Option<Campaign>,
 }
 
-/// The leases that will do, with their slots.
-fn leases(arguments: &RunArguments) -> Vec<(String, Option<u16>)> {
-    match arguments.slots {
-        None => vec![(arguments.lease.clone(), None)],
-        Some(slots) => {
-            (0..slots).map(|slot| (format!("{}#{slot}", arguments.lease), Some(slot))).collect()
-        }
+impl Won {
+    fn lease(leadership: Leadership, campaign: Option<Campaign>) -> Self {
+        let lease = leadership.lease().as_str().to_owned();
+        Self { lease, slot: None, leadership, campaign }
+    }
+
+    fn slot(slot: Slot) -> Self {
+        let number = slot.number();
+        Self { slot: Some(number), ..Self::lease(slot.into_leadership(), None) }
     }
 }
 
 /// Contends as the flags say; a failure says who has it instead.
-pub(crate) async fn win(session: &Session, arguments: &RunArguments, node: &Node) -> Outcome<Won> {
-    let leases = leases(arguments);
-    if arguments.no_wait || leases.len() > 1 {
-        // One after the other, so that nobody takes several slots and gives them back.
-        let refused = match try_each(node, &leases).await? {
-            Ok(won) => return Ok(won),
-            Err(refused) => refused,
-        };
-        if arguments.no_wait {
-            return Err(refused);
-        }
+pub(crate) async fn win(
+    session: &Session,
+    arguments: &RunArguments,
+    node: &Node,
+    patience: Option<Duration>,
+) -> Outcome<Won> {
+    if arguments.no_wait {
+        return try_once(arguments, node).await;
     }
-    let waiting = wait(session, arguments, node, &leases);
-    let Some(patience) = arguments.wait else { return waiting.await };
+    let waiting = wait(session, arguments, node);
+    let Some(patience) = patience else { return waiting.await };
     match tokio::time::timeout(patience, waiting).await {
         Ok(won) => won,
         Err(_) => {
-            let who = holder(node, &leases).await;
+            let who = tokio::time::timeout(WORD, holder(arguments, node)).await;
+            let who = who.unwrap_or_else(|_| Some("the store does not answer".to_owned()));
             let who = who.unwrap_or_else(|| "nobody gave it in time".to_owned());
             Err(Failure::late(format!("{} was not to be had: {who}", arguments.lease)))
         }
     }
 }
 
-async fn try_each(node: &Node, leases: &[(String, Option<u16>)]) -> Outcome<Result<Won, Failure>> {
-    let mut refused = Failure::late("");
-    for (lease, slot) in leases {
-        let attempt = node.try_lead(lease.as_str()).await.map_err(Failure::usage)?;
-        refused = match attempt {
-            Attempt::Elected(leadership) => {
-                let (lease, slot, campaign) = (lease.clone(), *slot, None);
-                return Ok(Ok(Won { lease, slot, leadership, campaign }));
-            }
-            Attempt::OtherLeader(other) => {
-                let since = other.since_ms.map(|at| format!(", for {}", when::passed(at)));
-                Failure::late(format!(
-                    "{} has {lease} (term {}{})",
-                    plain(&other.node),
-                    other.term,
-                    since.unwrap_or_default()
-                ))
-            }
-            Attempt::Conflict | Attempt::AlreadyLeader { .. } => {
-                Failure::late(format!("{lease} is changing hands: try again"))
-            }
-            Attempt::Unavailable { why } => Failure::new(crate::exit::Code::Unreachable, why),
+async fn try_once(arguments: &RunArguments, node: &Node) -> Outcome<Won> {
+    if let Some(count) = arguments.slots {
+        let slots = slots(arguments, node, count)?;
+        return match slots.try_acquire().await.map_err(Failure::usage)? {
+            SlotAttempt::Acquired(slot) => Ok(Won::slot(slot)),
+            SlotAttempt::Unavailable { why } => Err(Failure::new(Code::Unreachable, why)),
+            _ => Err(Failure::late(taken(count))),
         };
     }
-    if leases.len() > 1 && refused.code == crate::exit::Code::Late {
-        refused =
-            Failure::late(format!("all {} slots are taken: {}", leases.len(), refused.message));
+    let lease = &arguments.lease;
+    match node.try_lead(lease.as_str()).await.map_err(Failure::usage)? {
+        Attempt::Elected(leadership) => Ok(Won::lease(leadership, None)),
+        Attempt::OtherLeader(other) => {
+            let since = other.since_ms.map(|at| format!(", for {}", when::passed(at)));
+            Err(Failure::late(format!(
+                "{} has {lease} (term {}{})",
+                plain(&other.node),
+                other.term,
+                since.unwrap_or_default()
+            )))
+        }
+        Attempt::Conflict | Attempt::AlreadyLeader { .. } => {
+            Err(Failure::late(format!("{lease} is changing hands: try again")))
+        }
+        Attempt::Unavailable { why } => Err(Failure::new(Code::Unreachable, why)),
     }
-    Ok(Err(refused))
 }
 
-async fn wait(
-    session: &Session,
-    arguments: &RunArguments,
-    node: &Node,
-    leases: &[(String, Option<u16>)],
-) -> Outcome<Won> {
-    let mut campaigns = Vec::new();
-    for (lease, slot) in leases {
-        let campaign = node.campaign(lease.as_str()).map_err(Failure::usage)?;
-        campaigns.push((campaign, *slot));
-    }
-    let telling = tell(session, arguments, node, leases);
+async fn wait(session: &Session, arguments: &RunArguments, node: &Node) -> Outcome<Won> {
+    let telling = tell(session, arguments, node);
     tokio::select! {
         biased;
-        won = first(campaigns) => won,
+        won = elected(arguments, node) => won,
         () = telling => Err(Failure::internal("waiting ended")),
     }
 }
 
-/// The first campaign that is won. The others are withdrawn.
-async fn first(campaigns: Vec<(Campaign, Option<u16>)>) -> Outcome<Won> {
-    let mut elections: Vec<_> = campaigns
-        .into_iter()
-        .map(|(mut campaign, slot)| {
-            Box::pin(async move {
-                let leadership = campaign.elected().await;
-                (leadership, campaign, slot)
-            })
-        })
-        .collect();
-    let (leadership, campaign, slot) = std::future::poll_fn(|context| {
-        elections
-            .iter_mut()
-            .find_map(|election| match election.as_mut().poll(context) {
-                std::task::Poll::Ready(won) => Some(won),
-                std::task::Poll::Pending => None,
-            })
-            .map_or(std::task::Poll::Pending, std::task::Poll::Ready)
-    })
-    .await;
-    let leadership = leadership.map_err(Failure::internal)?;
-    let lease = leadership.lease().as_str().to_owned();
-    Ok(Won { lease, slot, leadership, campaign: Some(campaign) })
+async fn elected(arguments: &RunArguments, node: &Node) -> Outcome<Won> {
+    if let Some(count) = arguments.slots {
+        let slot = slots(arguments, node, count)?.acquire().await;
+        return slot.map(Won::slot).map_err(Failure::internal);
+    }
+    let mut campaign = node.campaign(arguments.lease.as_str()).map_err(Failure::usage)?;
+    let leadership = campaign.elected().await.map_err(Failure::internal)?;
+    Ok(Won::lease(leadership, Some(campaign)))
+}
+
+fn slots(arguments: &RunArguments, node: &Node, count: u16) -> Outcome<Slots> {
+    node.slots(&arguments.lease, count).map_err(Failure::usage)
+}
+
+fn taken(count: u16) -> String {
+    format!("all {count} slots are taken")
 }
 
 /// Says whom it waits for, and again whenever that changes.
-async fn tell(
-    session: &Session,
-    arguments: &RunArguments,
-    node: &Node,
-    leases: &[(String, Option<u16>)],
-) {
+async fn tell(session: &Session, arguments: &RunArguments, node: &Node) {
     let mut pause = SILENCE;
     let mut said = None;
     loop {
         tokio::time::sleep(pause).await;
         pause = LOOK;
-        let who = holder(node, leases).await;
+        let who = holder(arguments, node).await;
         if who != said {
             let remark = who.as_deref().unwrap_or("nobody has it");
             session.remark(format!("waiting for {}: {remark}", arguments.lease));
@@ -162,12 +139,11 @@ async fn tell(
 }
 
 /// Who has what is wanted, as far as the store says.
-async fn holder(node: &Node, leases: &[(String, Option<u16>)]) -> Option<String> {
-    let (lease, _) = leases.first()?;
-    if leases.len() > 1 {
-        return Some(format!("all {} slots are taken", leases.len()));
+async fn holder(arguments: &RunArguments, node: &Node) -> Option<String> {
+    if let Some(count) = arguments.slots {
+        return Some(taken(count));
     }
-    match node.leader(lease).await {
+    match node.leader(&arguments.lease).await {
         Ok(Some(leader)) => Some(format!("{} has it in term {}", plain(&leader.node), leader.term)),
         Ok(None) => None,
         Err(error) => Some(error.to_string()),

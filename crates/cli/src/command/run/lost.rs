@@ -12,6 +12,7 @@ pub(crate) fn reason(loss: Loss) -> &'static str {
         Loss::Closed(state) => state.as_str(),
         Loss::Vanished => "vanished",
         Loss::Superseded => "superseded",
+        Loss::Broken => "unconfirmed",
         Loss::Resigned => "resigned",
         Loss::Withdrawn | Loss::Leaving | Loss::WorkEnded => "given-up",
     }

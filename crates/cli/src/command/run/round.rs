@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use incumbent::store::{Exchange, Lane, Write};
 use incumbent::{Campaign, Event, Leadership, Loss, MemberId, Node, OpenStore};
+use incumbent_store_common::absolute;
 use incumbent_supervise::{Guard, Layout, Status, Trust, Ward};
 
 use super::candidate::{self, Won};
+use super::joining::{self, Patience};
 use super::notify::notify;
 use super::once::Once;
-use super::signals::Signals;
+use super::signals::{self, Signals};
 use super::term::{self, Over};
 use super::{RunArguments, environment, lost};
 use crate::exit::{Code, Failure, Outcome};
@@ -33,6 +35,8 @@ pub(crate) struct Round<'a> {
     pub(crate) session: &'a Session,
     pub(crate) arguments: &'a RunArguments,
     pub(crate) signals: &'a mut Signals,
+    /// Whether there was a round before, whose lease was lost.
+    pub(crate) again: bool,
 }
 
 impl Round<'_> {
@@ -45,15 +49,17 @@ impl Round<'_> {
             Layout::Plain => self.session.detail("supervised by a guardian, without a namespace"),
             Layout::Isolated => self.session.detail("supervised in a PID namespace of its own"),
         }
+        let patience = Patience::new(self.arguments, self.again);
         let joined = tokio::select! {
-            joined = join(self.session, self.arguments, &guard) => joined,
+            joined = joining::join(self.session, self.arguments, &guard, &patience) => joined,
             signal = self.signals.ending() => return Ok(interrupted(signal)),
         };
         let (store, node) = joined?;
         if !self.arguments.no_witness {
             entrust(self.session, &node, guard.trust());
         }
-        let outlook = self.contend(&store, &node, guard).await;
+        let patience = patience.of_lease(self.arguments);
+        let outlook = self.contend(&node, guard, patience).await;
         notify("STOPPING=1");
         let member = node.member();
         let left = tokio::time::timeout(FAREWELL, node.leave()).await;
@@ -63,27 +69,24 @@ impl Round<'_> {
         outlook
     }
 
-    async fn contend(&mut self, store: &OpenStore, node: &Node, guard: Guard) -> Outcome<Outlook> {
+    async fn contend(
+        &mut self,
+        node: &Node,
+        guard: Guard,
+        patience: Option<Duration>,
+    ) -> Outcome<Outlook> {
         let won = tokio::select! {
-            won = candidate::win(self.session, self.arguments, node) => won,
+            won = candidate::win(self.session, self.arguments, node, patience) => won,
             signal = self.signals.ending() => return Ok(interrupted(signal)),
         };
-        self.lead(store, node, guard, won?).await
+        self.lead(node, guard, won?).await
     }
 
-    async fn lead(
-        &mut self,
-        store: &OpenStore,
-        node: &Node,
-        mut guard: Guard,
-        won: Won,
-    ) -> Outcome<Outlook> {
+    async fn lead(&mut self, node: &Node, mut guard: Guard, won: Won) -> Outcome<Outlook> {
         let Won { lease, slot, leadership, campaign } = won;
         let place = &self.session.place;
-        let mut once = self
-            .arguments
-            .once_per
-            .map(|interval| Once::new(store, &place.cluster, leadership.lease(), interval));
+        let mut once =
+            self.arguments.once_per.map(|interval| Once::new(node, leadership.lease(), interval));
         if let Some(once) = &mut once {
             if let Some(passed) = once.too_early().await? {
                 self.session.remark(format!("not due: it ran {} ago", span::text(passed)));
@@ -94,12 +97,13 @@ impl Round<'_> {
             once.start();
         }
         let variables = environment::variables(place, node.name(), &lease, &leadership, slot);
-        guard.start(variables.clone(), leadership.deadline());
+        let handle = leadership.handle();
+        guard.start(variables.clone(), move || handle.deadline());
         let term = leadership.term();
         self.session.detail(format!("{lease} is held in term {term}"));
         notify(&format!("READY=1\nSTATUS=holds {lease} in term {term}"));
-        let (ttl, grace) = (self.arguments.ttl(), self.arguments.grace());
-        let over = term::hold(&leadership, &mut guard, self.signals, ttl, grace).await;
+        let grace = self.arguments.grace();
+        let over = term::hold(&leadership, &mut guard, self.signals, grace).await;
         // Nothing of the command is left: what follows needs no guardian.
         if let (Some(once), Status::Exited(0), None) = (&once, &over.ending.status, over.lost)
             && leadership.is_held()
@@ -132,39 +136,10 @@ impl Round<'_> {
     }
 }
 
-async fn join(
-    session: &Session,
-    arguments: &RunArguments,
-    guard: &Guard,
-) -> Outcome<(OpenStore, Node)> {
-    let place = &session.place;
-    let store = place.open().await?;
-    let mut builder = Node::builder()
-        .cluster(&place.cluster)
-        .ttl(arguments.ttl())
-        .drain(arguments.grace())
-        .witness(!arguments.no_witness)
-        .membership(false);
-    builder = match &arguments.node {
-        Some(name) => builder.name(name),
-        None => builder.name(format!("{}:{}", incumbent::host_name(), std::process::id())),
-    };
-    if !arguments.no_witness {
-        match guard.evidence() {
-            Ok(evidence) => builder = builder.evidence(evidence),
-            Err(error) => session.detail(format!(
-                "should this process be killed, others wait its ttl, for nothing proves its \
-                 death: {error}"
-            )),
-        }
-    }
-    let node = builder.join(&store).await?;
-    Ok((store, node))
-}
-
 /// Has each member that this node becomes closed by the guardian, should this process die.
 fn entrust(session: &Session, node: &Node, trust: Trust) {
-    let (url, cluster) = (session.place.url.clone(), session.place.cluster.clone());
+    // The guardian may be in another directory.
+    let (url, cluster) = (absolute(&session.place.url), session.place.cluster.clone());
     let ward = move |member: &MemberId| Ward {
         url: url.clone(),
         cluster: cluster.clone(),
@@ -176,17 +151,7 @@ fn entrust(session: &Session, node: &Node, trust: Trust) {
             let member = match &notice.event {
                 Event::State(state) => state.member.as_ref(),
                 Event::Joined { member } => Some(member),
-                Event::Elected { .. }
-                | Event::Lost { .. }
-                | Event::Freed { .. }
-                | Event::DutyStarted { .. }
-                | Event::DutyFailed { .. }
-                | Event::DutyDone { .. }
-                | Event::DutyStopped { .. }
-                | Event::MemberJoined(_)
-                | Event::MemberLeft(_)
-                | Event::Ended { .. }
-                | Event::Left => None,
+                _ => None,
             };
             if let Some(member) = member {
                 trust.entrust(ward(member));
@@ -225,5 +190,5 @@ fn code(status: &Status) -> Option<Code> {
 
 /// Ended by a signal before there was a command.
 fn interrupted(signal: i32) -> Outlook {
-    Outlook::Over(Some(Code::Command(u8::try_from(128 + signal).unwrap_or(u8::MAX))))
+    Outlook::Over(Some(signals::code(signal)))
 }

@@ -7,6 +7,8 @@ use std::task::Poll;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::exit::Code;
+
 const HANGUP: i32 = 1;
 const INTERRUPT: i32 = 2;
 const QUIT: i32 = 3;
@@ -56,6 +58,11 @@ impl Signals {
 /// Whether a signal asks to end.
 pub(crate) fn ends(number: i32) -> bool {
     matches!(number, HANGUP | INTERRUPT | QUIT | TERMINATE)
+}
+
+/// What a program ends with that a signal has ended.
+pub(crate) fn code(number: i32) -> Code {
+    Code::Command(u8::try_from(128 + number).unwrap_or(u8::MAX))
 }
 
 /// The signals that this process ignores, one a bit.

@@ -25,11 +25,10 @@ pub(crate) async fn hold(
     leadership: &Leadership,
     guard: &mut Guard,
     signals: &mut Signals,
-    ttl: Duration,
     grace: Duration,
 ) -> Over {
-    // Beats come far less often; a deadline that is told late is only earlier than it need be.
-    let step = (ttl / 30).min(Duration::from_millis(500));
+    // No deadline is that, so the first is told again: it may have changed since the start.
+    let mut told = Moment::NEVER;
     let mut lost = None;
     let mut asked = false;
     loop {
@@ -60,10 +59,11 @@ pub(crate) async fn hold(
                     guard.stop(TERMINATE, grace);
                 }
             }
-            () = tokio::time::sleep(step) => match leadership.deadline() {
-                Moment::START => guard.kill(),
-                deadline => guard.extend(deadline),
-            },
+            // Told at once, whatever else goes on: the guardian ends what it thinks is overdue.
+            deadline = leadership.deadline_after(told), if told != Moment::START => {
+                told = deadline;
+                guard.extend(deadline);
+            }
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use incumbent::OpenStore;
-use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake};
+use incumbent::store::{
+    Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
+};
 use incumbent_testkit::{Opener, Opening};
 
 /// Opens the store of a URL as often as the kit asks.
@@ -39,5 +41,9 @@ impl Store for Handle {
 
     fn warnings(&self) -> Vec<String> {
         self.0.warnings()
+    }
+
+    fn obstacles(&self) -> Obstacles<'_> {
+        self.0.obstacles()
     }
 }

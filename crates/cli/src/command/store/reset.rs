@@ -1,6 +1,6 @@
 //! `incumbent store reset`: removes a cluster.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 
 use clap::Args;
 use incumbent::Cluster;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::json;
-use crate::out::{note, plain, say};
+use crate::out::{self, note, plain, say};
 use crate::session::Session;
 use crate::style::ODD;
 use crate::sweep;
@@ -84,9 +84,7 @@ fn ask(name: &str, store: &str, records: usize) -> Outcome {
     }
     note!("{ODD}This removes the cluster {name} in {store}: {records} records, all terms.{ODD:#}");
     note!("Type the cluster's name to go on:");
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    if answer.trim() == name {
+    if out::typed()? == name {
         return Ok(());
     }
     Err(Failure::wrong("nothing was removed: that was not the cluster's name"))

@@ -1,6 +1,14 @@
 //! `incumbent store schema`: what incumbent creates in the store, and the least rights there.
 
 use incumbent::sqlite::SqliteOptions;
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+))]
+use incumbent::store::Access;
 
 use crate::exit::{Failure, Outcome};
 use crate::out::say;
@@ -46,28 +54,41 @@ fn text(scheme: &str, url: &str) -> Outcome<Option<String>> {
         "postgres" | "postgresql" => {
             let options = incumbent::postgres::PostgresOptions::parse(url);
             let options = options.map_err(Failure::usage)?;
-            Some(sql(&options.schema_sql(), &options.grants_sql()))
+            let (schema, grants) = (options.schema_sql(), options.grants_sql());
+            Some(sql(&schema, &grants, &options.access(Access::Look).grants_sql()))
         }
         #[cfg(feature = "mysql")]
         "mysql" | "mariadb" => {
             let options = incumbent::mysql::MysqlOptions::parse(url).map_err(Failure::usage)?;
-            Some(sql(&options.schema_sql(), &options.grants_sql()))
+            let (schema, grants) = (options.schema_sql(), options.grants_sql());
+            Some(sql(&schema, &grants, &options.access(Access::Look).grants_sql()))
         }
         #[cfg(feature = "redis")]
         "redis" | "rediss" => {
             let options = incumbent::redis::RedisOptions::parse(url).map_err(Failure::usage)?;
-            Some(format!("{NOTHING} A user with the least rights:\n{}", options.acl()))
+            let rights = options.acl();
+            Some(format!(
+                "{NOTHING} {LEAST}\n{rights}\n\n{LOOK}\n{}",
+                options.access(Access::Look).acl()
+            ))
         }
         #[cfg(feature = "etcd")]
         "etcd" | "etcds" => {
             let options = incumbent::etcd::EtcdOptions::parse(url).map_err(Failure::usage)?;
-            Some(format!("{NOTHING} A user with the least rights:\n{}", options.rights()))
+            let rights = options.rights();
+            Some(format!(
+                "{NOTHING} {LEAST}\n{rights}\n{LOOK}\n{}",
+                options.access(Access::Look).rights()
+            ))
         }
         #[cfg(feature = "nats")]
         "nats" | "tls" => {
             let options = incumbent::nats::NatsOptions::parse(url).map_err(Failure::usage)?;
             let (command, rights) = (options.schema_command(), options.permissions());
-            Some(format!("# The bucket:\n{command}\n\n# The least rights:\n{rights}"))
+            let look = options.access(Access::Look).permissions();
+            Some(format!(
+                "# The bucket:\n{command}\n\n# The least rights:\n{rights}\n\n{LOOK}\n{look}"
+            ))
         }
         #[cfg(feature = "object-storage")]
         "s3" | "gs" | "az" | "azure" => {
@@ -82,14 +103,25 @@ fn text(scheme: &str, url: &str) -> Outcome<Option<String>> {
 #[cfg(any(feature = "redis", feature = "etcd"))]
 const NOTHING: &str = "# There is nothing to create.";
 
-/// The tables for whoever may make them, and the grants for a role that may not.
+#[cfg(any(feature = "redis", feature = "etcd"))]
+const LEAST: &str = "A user with the least rights:";
+
+#[cfg(any(feature = "redis", feature = "etcd", feature = "nats"))]
+const LOOK: &str = "# Enough for one who only looks (status, watch and so on):";
+
+/// The tables for whoever may make them, and the grants for roles that may not.
 #[cfg(any(feature = "postgres", feature = "mysql"))]
-fn sql(schema: &str, grants: &str) -> String {
-    let grants: Vec<String> = grants.trim_end().lines().map(|line| format!("-- {line}")).collect();
+fn sql(schema: &str, grants: &str, look: &str) -> String {
+    let comment = |text: &str| {
+        let lines: Vec<String> = text.lines().map(|line| format!("-- {line}")).collect();
+        lines.join("\n")
+    };
     format!(
-        "{}\n\n-- Once the tables are there, these rights are enough:\n{}",
+        "{}\n\n-- Once the tables are there, these rights are enough:\n{}\n\n\
+         -- And these for one who only looks (status, watch and so on):\n{}",
         schema.trim_end(),
-        grants.join("\n")
+        comment(grants),
+        comment(look)
     )
 }
 

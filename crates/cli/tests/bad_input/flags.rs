@@ -1,0 +1,129 @@
+//! Commands and flags that don't exist, stand in the wrong place, or are there twice.
+
+use super::case::{Case, case, refused, taken};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = commands();
+    cases.extend(flags());
+    cases.extend(running());
+    cases
+}
+
+fn commands() -> Vec<Case> {
+    vec![
+        refused::<&str>(&[], "requires a subcommand", "--help"),
+        refused::<&str>(&[], "", "incumbent demo")
+            .without("INCUMBENT_STORE")
+            .without("INCUMBENT_CLUSTER")
+            .without("INCUMBENT_CONFIG"),
+        refused(&["sttus"], "'sttus'", "'status'"),
+        refused(&["Status"], "'Status'", "'status'"),
+        refused(&["leaders", "a"], "'leaders'", "'leader'"),
+        refused(&["status\n"], "'status\u{fffd}'", "'status'"),
+        refused(&["status "], "'status '", "'status'"),
+        refused(&["nonsense"], "'nonsense'", "--help"),
+        refused(&["a\u{1b}[2Jb\u{202e}c"], "a\u{fffd}[2Jb<U+202E>c", "--help"),
+        refused(&["-"], "'-'", "--help"),
+        refused(&["--"], "requires a subcommand", "status"),
+        refused(&["--", "status"], "'status'", "remove the '--'"),
+        refused(&[""], "''", "a variable that is not set"),
+        refused(&["  "], "'  '", "a variable that is not set"),
+        refused(&["status", "status"], "'status'", "Usage:"),
+        refused(&["status", "billing"], "'billing'", "Usage:"),
+        refused(&["help", "nothing"], "'nothing'", "Usage:"),
+        refused(&["store"], "requires a subcommand", "check, schema, init"),
+        refused(&["store", "chek"], "'chek'", "'check'"),
+        refused(&["store", "status"], "'status'", "Usage:"),
+        refused(&["rollout"], "requires a subcommand", "promote"),
+        refused(&["rollout", "promte"], "'promte'", "'promote'"),
+        refused(&["promote", "projection"], "'promote'", "--help"),
+        refused(&["completions"], "<SHELL>", "Usage:"),
+        refused(&["completions", "sh"], "'sh'", "bash, elvish, fish, powershell, zsh"),
+        refused(&["completions", "bash", "zsh"], "'zsh'", "Usage:"),
+        refused(&["demo-node"], "--parent", "Usage:"),
+        refused(&["doctor-part"], "requires a subcommand", "Usage:"),
+        refused(&["http://me:hunter2@db", "status"], "http://", "--help"),
+    ]
+}
+
+fn flags() -> Vec<Case> {
+    let long = format!("--{}", "x".repeat(10_000));
+    vec![
+        refused(&["--store"], "--store <URL>", "--help"),
+        refused(&["status", "--store"], "--store <URL>", "--help"),
+        refused(&["status", "--stroe", "x"], "'--stroe'", "'--store'"),
+        refused(&["status", "--stroe=postgres://me:hunter2@db"], "'--stroe'", "'--store'"),
+        refused(&["status", "-store", "x"], "'-s'", "Usage:"),
+        refused(&["status", "—-json"], "'—-json'", "Usage:"),
+        refused(&["status", "--json", "--json"], "--json", "cannot be used multiple times"),
+        refused(&["status", "--json=true"], "'true'", "Usage:"),
+        refused(&["status", "--JSON"], "'--JSON'", "Usage:"),
+        refused(&["status", "--cluster", "a", "--cluster", "b"], "--cluster", "multiple times"),
+        refused(&["status", "--config", "a", "--config=b"], "--config", "multiple times"),
+        refused(&["status", "--ttl", "3s"], "'--ttl'", "Usage:"),
+        refused(&["status", "--lease", "a"], "'--lease'", "Usage:"),
+        refused(&["leader", "a", "--to", "b"], "'--to'", "Usage:"),
+        refused(&["duties", "--not-activ"], "'--not-activ'", "'--not-active'"),
+        refused(&["plan", "--apply"], "'--apply'", "Usage:"),
+        refused(&["freeze", "--off"], "'--off'", "Usage:"),
+        refused(&["doctor", "--fast"], "'--fast'", "Usage:"),
+        refused(&["-x", "status"], "'-x'", "Usage:"),
+        refused(&["-v", "-q", "status"], "--quiet", "cannot be used with"),
+        refused(&["status", "--verbose=2"], "'2'", "Usage:"),
+        refused(&["status", "--a\u{1b}]0;x\u{7}b\u{2067}"], "<U+2067>", "Usage:"),
+        refused(&["status", &long], "xxxxxxxx", "Usage:"),
+        refused(&["--store", "--", "status"], "'status'", "remove the '--'"),
+        refused(&["status", "&&", "echo"], "'&&'", "Usage:"),
+        refused(&["status", "|", "jq"], "'|'", "Usage:"),
+        taken(&["-vvvvvvvvvvvv", "status"]),
+        taken(&["--cluster", "a", "status", "--cluster", "b"]),
+        taken(&["--version", "status"]),
+        taken(&["run", "--help", "x"]),
+    ]
+}
+
+fn running() -> Vec<Case> {
+    let run = |flags: &[&str]| {
+        let words = ["run"].iter().chain(flags).chain(&["--", "true"]);
+        words.map(|word| (*word).to_owned()).collect::<Vec<_>>()
+    };
+    let after = "stand after --";
+    vec![
+        refused(&["run", "--lease", "a", "true"], "'true'", after),
+        refused(&["run", "--lease", "a", "sh", "-c", "true"], "'sh'", after),
+        refused(&["run", "true"], "'true'", after),
+        refused(&["run", "--lease", "a"], "<COMMAND>", after),
+        refused(&["run", "--lease", "a", "--"], "<COMMAND>", "Usage:"),
+        refused(&run(&[]), "--lease <NAME>", "Usage:"),
+        refused(&run(&["a"]), "'a'", "Usage:"),
+        refused(&["run", "--", "--lease", "a", "true"], "--lease <NAME>", "Usage:"),
+        refused(&["run", "--lease", "--", "true"], "--lease <NAME>", "--help"),
+        refused(&run(&["--lease", "a", "--lease", "b"]), "--lease", "multiple times"),
+        refused(&run(&["--leese", "a"]), "'--leese'", "'--lease'"),
+        refused(&run(&["--lease", "a", "-no-wait"]), "'-n'", "Usage:"),
+        refused(&run(&["--lease", "a", "--no-wait=true"]), "'true'", "Usage:"),
+        refused(&run(&["--lease", "a", "--no-wait", "--wait", "3s"]), "--no-wait", "Usage:"),
+        refused(&run(&["--lease", "a", "--isolate", "always"]), "'always'", "Usage:"),
+        refused(&run(&["--lease", "a", "--isolate=maybe"]), "'maybe'", "auto, always, never"),
+        refused(&run(&["--lease", "a", "--detach"]), "'--detach'", "Usage:"),
+        refused(&run(&["--lease", "a", "--on-lost", ""]), "--on-lost", "leave it out"),
+        refused(&run(&["--lease", "a", "--node", ""]), "--node", "leave it out"),
+        refused(&["run", "--lease", "a", "--", ""], "<COMMAND>", "a variable that is not set"),
+        refused(&["run", "--lease", "a", "--shell", "--", " "], "<COMMAND>", "say what is meant"),
+        case(127, &["run", "--lease", "a", "--", "no-such"], "\"no-such\"", "PATH"),
+        case(127, &["run", "--lease", "a", "--", "/no/such"], "\"/no/such\"", "Correct its path"),
+        case(127, &["run", "--lease", "a", "--", "sleep 0"], "\"sleep 0\"", "--shell"),
+        case(127, &["run", "--lease", "a", "--", "x\u{1b}[31m"], "\\u{1b}[31m", "PATH"),
+        case(127, &["run", "--lease", "a", "--", "true"], "\"true\"", "PATH").with("PATH", "/none"),
+        case(127, &["run", "--lease", "a", "--", "./script"], "./script", "interpreter")
+            .file("script", "#!/no/such/shell\n")
+            .by("chmod +x script; exec \"$0\" \"$@\""),
+        case(126, &["run", "--lease", "a", "--", "."], "\".\"", "may run"),
+        case(126, &["run", "--lease", "a", "--", "./data"], "\"./data\"", "may run")
+            .file("data", "text"),
+        case(126, &["run", "--lease", "a", "--", "./noise"], "\"./noise\"", "may run")
+            .file("noise", b"\x00\x01\x02".to_vec())
+            .by("chmod +x noise; exec \"$0\" \"$@\""),
+        case(2, &["run", "--lease", "a", "--shell", "--", ")("], "yntax error", "unexpected"),
+    ]
+}

@@ -1,0 +1,124 @@
+//! What to do about a lease of which the store shows less than it did.
+
+use super::decide::{look_or_wait, look_until};
+use super::{Lane, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Purpose, keys};
+use crate::lease::{JUMP, Lease, Move, Stage};
+use crate::records::Content;
+use crate::watch::{Verdict, Watch};
+
+/// The seconds from 1970 to the beginning of 2024. Counted from there, seconds fit into the columns in
+/// which applications keep terms for a long time to come.
+const EPOCH: u64 = 1_704_067_200;
+
+/// Of this many leases that it doesn't want any more a node remembers the terms.
+const MOST_MEMORIES: usize = 4096;
+
+impl Node {
+    /// Drops a lease, but not what must hold of it if it is wanted again.
+    pub(super) fn forget(&mut self, name: &LeaseName) {
+        let Some(lease) = self.leases.remove(name) else { return };
+        if lease.memory.term > 0 {
+            self.memories.insert(name.clone(), lease.memory);
+        }
+        while self.memories.len() > MOST_MEMORIES {
+            self.memories.pop_first();
+        }
+    }
+
+    /// Whether nobody can hold the lease any more in what the store has lost.
+    pub(super) fn outlived_loss(&self, lease: &Lease, now: Moment) -> Result<(), Move> {
+        let Some(loss) = &lease.loss else { return Ok(()) };
+        if self.config.planted.is(Mutant::ForgottenTakenAtOnce) {
+            return Ok(());
+        }
+        // Those that were lost with it run out of trust meanwhile, and not afterwards.
+        if let Some(gone) = lease.awaited().find(|member| self.has_vanished(member))
+            && lease.is_electable()
+        {
+            return Err(Move::Close(gone.clone()));
+        }
+        if lease.is_electable() && !lease.is_marked() {
+            return Err(Move::Mark);
+        }
+        if now < loss.until {
+            return Err(look_until(lease, now, loss.until));
+        }
+        // Others may have mended it, and the store may have forgotten that too.
+        if now.since(loss.shown) > self.config.timing.ttl / 2 {
+            return Err(look_or_wait(lease, now));
+        }
+        match lease.lost_holder().filter(|holder| Some(*holder) != self.own_id()) {
+            Some(holder) => self.outlived(lease, holder, now),
+            None => Ok(()),
+        }
+    }
+
+    fn has_vanished(&self, member: &MemberId) -> bool {
+        let watch = self.watches.get(member).filter(|watch| !watch.closing);
+        let verdict = |watch: &Watch| watch.verdict(self.config.timing.ttl, self.config.planted);
+        watch.is_some_and(|watch| verdict(watch) == Verdict::Vanished)
+    }
+
+    /// The store has forgotten something. Of a lease that isn't there nobody can tell from now on
+    /// whether it ever was: its terms begin above all that this node has seen of any, and who held it
+    /// may trust for its ttl.
+    pub(super) fn note_loss(&mut self, now: Moment) {
+        if !self.config.planted.is(Mutant::ForgottenTermRestarts) {
+            self.first_term = self.first_term.max(self.highest_term + JUMP);
+        }
+        if !self.config.planted.is(Mutant::ForgottenTakenAtOnce) {
+            let seen = self.watches.values().filter_map(Watch::seen);
+            let longest = seen.map(|(record, _)| record.ttl()).max().unwrap_or_default();
+            self.lost_until = now + longest.max(self.config.timing.ttl);
+        }
+    }
+
+    /// Below which the next term of a lease may not be, because the store has forgotten something.
+    /// What others took in between is lost too, and nobody here can know how far they counted. So
+    /// terms that follow a loss begin at the seconds that have passed on the wall clock: they are
+    /// higher the later they begin, whoever counts. Nothing else hangs on that clock.
+    pub(super) fn floor(&self, lease: &Lease) -> u64 {
+        let unknown = lease.record().term == 0 && self.first_term > 1;
+        let lost = lease.loss.is_some() || lease.record().is_lost();
+        if !(unknown || lost) || self.config.planted.is(Mutant::ForgottenTermRestarts) {
+            return 0;
+        }
+        let seconds = (self.wall_ms / 1000).saturating_sub(EPOCH).min(u64::from(u32::MAX));
+        if unknown { seconds.max(self.first_term) } else { seconds }
+    }
+
+    /// Writes the record as nobody's, so that no take that is on its way can land any more.
+    pub(super) fn touch(&mut self, now: Moment, name: &LeaseName) {
+        let Some(lease) = self.leases.get(name) else { return };
+        let mut record = lease.record();
+        record.holder = None;
+        if lease.loss.is_some() {
+            record.term = lease.next_term(self.config.planted).max(self.floor(lease));
+        }
+        self.rewrite(now, name, record);
+    }
+
+    /// Writes what the store went back to as it is, with what it has lost.
+    pub(super) fn mark(&mut self, now: Moment, name: &LeaseName) {
+        let Some(lease) = self.leases.get(name) else { return };
+        let mut record = lease.record();
+        if !self.config.planted.is(Mutant::ForgottenTermRestarts) {
+            record.lost = record.lost.max(lease.memory.highest);
+        }
+        if self.is_own(lease) {
+            // It names us, and we don't hold it: who does may wait to read that.
+            record.holder = None;
+        }
+        self.rewrite(now, name, record);
+    }
+
+    fn rewrite(&mut self, now: Moment, name: &LeaseName, record: LeaseRecord) {
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        lease.stage = Stage::Taking;
+        lease.hinted = false;
+        let expect = lease.expect();
+        let put = self.put(keys::lease(name), expect, record.bytes(), false);
+        let purpose = Purpose::Touch(name.clone(), record);
+        self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
+    }
+}

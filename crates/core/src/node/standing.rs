@@ -1,0 +1,63 @@
+//! How a node stands for the lease of the cluster's leader.
+
+use super::{LeaseName, MemberId, Moment, Mutant, Node};
+use crate::candidacy::{Candidacy, Preference};
+use crate::lease::{Known, Lease};
+use crate::records::{ClusterLead, MemberState, View};
+
+/// The members that the last view prefers as leaders, and what their nodes are called.
+pub(super) type Preferred = Vec<(MemberId, String)>;
+
+/// Whom this view prefers.
+pub(super) fn preferred(view: &View) -> Preferred {
+    let alive = view.members.iter().filter(|entry| entry.state == MemberState::Alive);
+    let preferred = alive.filter(|entry| entry.preferred);
+    preferred.map(|entry| (entry.id.clone(), entry.node.clone())).collect()
+}
+
+impl Node {
+    /// Stands for the cluster's lease, or only follows it.
+    pub(super) fn stand_for_cluster(&mut self, now: Moment) {
+        let electable = self.cluster_lead() != ClusterLead::Never;
+        let candidacy = Candidacy { electable, ..Candidacy::default() };
+        self.campaign(now, LeaseName::leader(), candidacy);
+    }
+
+    /// Whether this node may come to lead the cluster.
+    pub(super) fn may_lead_cluster(&self) -> bool {
+        self.config.membership && self.cluster_lead() != ClusterLead::Never
+    }
+
+    fn cluster_lead(&self) -> ClusterLead {
+        let ignored = self.config.planted.is(Mutant::NeverLeadsAllTheSame);
+        if ignored { ClusterLead::Normal } else { self.config.profile.cluster_lead }
+    }
+
+    /// How much this node holds back from a lease that is free. From the cluster's it holds back
+    /// longer the worse it is fit to lead.
+    pub(super) fn preference(&self, lease: &Lease, want: &Candidacy) -> Preference {
+        if lease.name != LeaseName::leader() {
+            return want.preference;
+        }
+        match self.cluster_lead() {
+            ClusterLead::Never | ClusterLead::IfNeeded => Preference::Priority(0),
+            ClusterLead::Normal if self.yields(lease) => Preference::Priority(u8::MAX / 2),
+            ClusterLead::Normal => Preference::None,
+        }
+    }
+
+    /// Whether another member that is alive is preferred, and this one isn't. Whoever had the lease
+    /// last is not waited for: it is gone, or has just given it up.
+    fn yields(&self, lease: &Lease) -> bool {
+        let freed_by = match &lease.known {
+            Known::Record(record, _) if record.holder.is_none() => record.changes.last(),
+            Known::Record(..) | Known::Unread | Known::Absent | Known::Unreadable => None,
+        };
+        let is_former = |(id, node): &(MemberId, String)| {
+            Some(id) == lease.holder() || freed_by.is_some_and(|change| change.node == *node)
+        };
+        let preferred = &self.index.preferred;
+        !preferred.iter().any(|(id, _)| Some(id) == self.own_id())
+            && preferred.iter().any(|member| !is_former(member))
+    }
+}

@@ -1,0 +1,475 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use incumbent_planner::{self as planner, Plan, Rebalance};
+
+use super::rollout::{Soundings, Trying};
+use super::{Avoided, Duties, Placement};
+use crate::duty::DutyId;
+use crate::leader::Stored;
+use crate::mutant::{Mutant, Planted};
+use crate::names::MemberId;
+use crate::records::{
+    Catalog, Content, Intent, IntentState, MAX_UNPLACED, Moved, Moves, Profile, Rollout, Roster,
+    Wish,
+};
+use crate::store::{Expect, Key, Version};
+use crate::survey::{self, Answer, Question, Survey};
+use crate::time::Moment;
+use crate::version::Lineage;
+
+/// Why a duty moves that an operator asked for.
+pub(super) const ASKED: &str = "an operator asked for it";
+
+/// Names a plan until its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlanningId(pub u64);
+
+/// A plan to be made, and all that it depends on.
+///
+/// Whatever costs in proportion to the number of duties is in here, and so is the application's own
+/// placement. None of it may run where beats are sent: [`Self::run`] is to be called on another
+/// thread, under `catch_unwind`.
+#[derive(Clone, Debug)]
+pub struct Planning {
+    /// To be given back with the result.
+    pub id: PlanningId,
+    pub(super) at_ms: u64,
+    pub(super) term: u64,
+    pub(super) own: MemberId,
+    pub(super) members: BTreeMap<MemberId, Arc<Profile>>,
+    pub(super) loads: BTreeMap<MemberId, u64>,
+    pub(super) wishes: Vec<(Key, Version, Intent)>,
+    /// The lists that members name, as far as they are there.
+    pub(super) lists: BTreeMap<String, Arc<Catalog>>,
+    /// Whether others are missing.
+    pub(super) lists_missing: bool,
+    /// The duties that were known before, and whether they are those of these very lists.
+    pub(super) known: Arc<Duties>,
+    pub(super) up_to_date: bool,
+    /// Who still has what no roster names, as far as it was reported.
+    pub(super) draining: Vec<(MemberId, Vec<DutyId>)>,
+    pub(super) rosters: BTreeMap<MemberId, Stored<Arc<Roster>>>,
+    pub(super) unsettled: BTreeSet<MemberId>,
+    pub(super) ran: BTreeMap<DutyId, BTreeSet<String>>,
+    pub(super) avoided: Arc<Avoided>,
+    pub(super) moves: Stored<Moves>,
+    pub(super) rollout: Stored<Rollout>,
+    /// What members say about themselves that are gone and didn't leave in order.
+    pub(super) lingering: Vec<Arc<Profile>>,
+    pub(super) soundings: Soundings,
+    pub(super) placement: Placement,
+    pub(super) may_rebalance: bool,
+    pub(super) max_value: usize,
+    pub(super) planted: Planted,
+}
+
+/// What became of a [`Planning`]: records to be written.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    pub(super) duties: Arc<Duties>,
+    pub(super) lists: BTreeSet<String>,
+    /// Whether others were missing, so that the duties are not all that there are.
+    pub(super) incomplete: bool,
+    pub(super) rosters: Vec<Draft>,
+    pub(super) moves: Option<(Moves, Vec<u8>)>,
+    pub(super) rollout: Option<(Rollout, Vec<u8>)>,
+    pub(super) trying: Vec<Trying>,
+    pub(super) obeyed: Vec<(Key, Version, Vec<u8>)>,
+    /// Duties that may return to those they avoided before this moment.
+    pub(super) forgiven: Vec<(DutyId, Moment)>,
+    pub(super) rebalances: bool,
+    pub(super) balanced: bool,
+}
+
+/// A roster to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) roster: Roster,
+    pub(super) bytes: Vec<u8>,
+    pub(super) expect: Expect,
+    /// What the roster before didn't name.
+    pub(super) new: Vec<DutyId>,
+}
+
+/// What a roster is to say.
+#[derive(Default)]
+struct Wanted {
+    duties: BTreeSet<DutyId>,
+    preparing: BTreeSet<DutyId>,
+    successors: BTreeMap<DutyId, MemberId>,
+}
+
+impl Planning {
+    /// Makes the plan. It depends on nothing but what is in here.
+    #[must_use]
+    pub fn run(mut self) -> Planned {
+        let duties = self.duties();
+        let mut survey = self.survey(&duties);
+        self.give_up(&mut survey);
+        let mut answer = self.ask(&survey);
+        let forgiven = self.forgive(&answer.question, &answer.plan);
+        if !forgiven.is_empty() {
+            survey.avoided = whom(&self.avoided);
+            answer = self.ask(&survey);
+        }
+        let Answer { question, plan, preparing } = answer;
+        let (rosters, cut) = self.rosters(&duties, &question, &plan, &preparing);
+        let moves = self.account(&survey, &question, &plan, &cut);
+        let mut obeyed = self.obeyed(&survey, &question, &plan);
+        obeyed.extend(self.heeded());
+        Planned {
+            rosters,
+            moves: moves.map(|moves| (moves.clone(), moves.bytes())),
+            trying: self.trying(&survey),
+            rollout: self.remember(survey.rollout),
+            obeyed,
+            forgiven,
+            rebalances: plan.moves.iter().any(|step| step.why.is_rebalancing()),
+            balanced: plan.balanced,
+            incomplete: self.lists_missing,
+            lists: self.lists.into_keys().collect(),
+            duties,
+        }
+    }
+
+    /// The duties that living members know. A list that is missing removes nothing.
+    fn duties(&self) -> Arc<Duties> {
+        if self.up_to_date {
+            return Arc::clone(&self.known);
+        }
+        let mut duties = survey::known(self.lists.values().map(Arc::as_ref));
+        if self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone) {
+            // What was known stays known until all lists are there.
+            for (duty, specs) in self.known.iter() {
+                let described = duties.entry(duty.clone()).or_default();
+                for (version, spec) in specs {
+                    described.entry(version.clone()).or_insert_with(|| spec.clone());
+                }
+            }
+        }
+        if self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone) {
+            self.set_aside(&mut duties);
+        }
+        Arc::new(duties)
+    }
+
+    /// While lists are missing, what runs on a node and is described as none of its versions may be
+    /// on one of them: it counts as unknown, and stays.
+    fn set_aside(&self, duties: &mut Duties) {
+        for (id, roster) in &self.rosters {
+            let Some(profile) = self.members.get(id) else { continue };
+            for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
+                let Some(family) = profile.families.get(duty.family()) else { continue };
+                let own = |version: &Option<String>| match version {
+                    Some(version) => family.versions.contains(version),
+                    None => family.versions.is_empty(),
+                };
+                if duties.get(duty).is_some_and(|described| !described.keys().any(own)) {
+                    duties.remove(duty);
+                }
+            }
+        }
+    }
+
+    fn survey(&self, duties: &Duties) -> Survey {
+        let mut homes = BTreeMap::new();
+        for (id, draining) in &self.draining {
+            homes.extend(draining.iter().map(|duty| (duty.clone(), id.clone())));
+        }
+        for (id, roster) in &self.rosters {
+            for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
+                homes.insert(duty.clone(), id.clone());
+            }
+        }
+        let rebalance =
+            if self.may_rebalance { self.placement.limits(duties.len()) } else { Rebalance::Not };
+        let paused = |wish: &Wish| matches!(wish, Wish::Pause { .. });
+        let forgets = self.planted.is(Mutant::PausedIsPlaced);
+        Survey {
+            leader: Some(self.own.clone()),
+            loads: self.loads.clone(),
+            duties: duties.clone(),
+            homes,
+            ran: self.ran.clone(),
+            avoided: whom(&self.avoided),
+            wishes: self
+                .wishes
+                .iter()
+                .map(|(_, _, intent)| intent.wish.clone())
+                .filter(|wish| !(forgets && paused(wish)))
+                .collect(),
+            incomplete: self.lists_missing,
+            rollout: self.rollout(duties),
+            preparing: self.preparing(),
+            policy: planner::Policy {
+                strategy: self.placement.strategy.clone(),
+                families: self.placement.families.clone(),
+                rebalance,
+            },
+            members: self
+                .members
+                .iter()
+                .map(|(id, profile)| (id.clone(), Profile::clone(profile)))
+                .collect(),
+        }
+    }
+
+    /// The answer, and what a planted mistake makes of it.
+    fn ask(&self, survey: &Survey) -> Answer {
+        let room = self.room(&survey.duties);
+        survey.answer_planted(self.planted, room, &|situation| {
+            if !self.planted.is(Mutant::CapabilityIgnored) {
+                return planner::plan(situation);
+            }
+            let mut situation = situation.clone();
+            for duty in &mut situation.duties {
+                duty.version = None;
+            }
+            let families: Vec<_> =
+                situation.nodes.iter().flat_map(|node| node.families.clone()).collect();
+            for node in &mut situation.nodes {
+                node.families.extend(families.iter().cloned());
+            }
+            planner::plan(&situation)
+        })
+    }
+
+    /// The record about versions, if there is something new in it, or if this leader hasn't written
+    /// it yet: only a write shows that what it read wasn't stale.
+    fn remember(&self, mut rollout: Rollout) -> Option<(Rollout, Vec<u8>)> {
+        let unchanged = match &self.rollout.content {
+            Some(before) => {
+                *before == rollout && before.term == self.term && self.rollout.version.is_some()
+            }
+            None => rollout.families.is_empty() && self.rollout.version.is_none(),
+        };
+        if unchanged {
+            return None;
+        }
+        rollout.term = self.term;
+        let bytes = rollout.bytes();
+        Some((rollout, bytes))
+    }
+
+    /// How many duties a roster can name, if it is fewer than there are.
+    fn room(&self, duties: &Duties) -> Option<u32> {
+        let room = Roster::room(self.max_value, duties.keys());
+        (room < duties.len()).then(|| u32::try_from(room).unwrap_or(u32::MAX))
+    }
+
+    /// A duty that had to be placed on a node it avoids has avoided too many: it may return to
+    /// all but the last.
+    fn forgive(&mut self, question: &Question, plan: &Plan) -> Vec<(DutyId, Moment)> {
+        if self.avoided.is_empty() {
+            return Vec::new();
+        }
+        let mut forgiven = Vec::new();
+        for (duty, target) in question.duties.iter().zip(&plan.target) {
+            let member = target.and_then(|target| question.members.get(target));
+            let (Some(member), Some(avoided)) = (member, self.avoided.get(duty)) else {
+                continue;
+            };
+            if avoided.len() > 1
+                && avoided.contains_key(member)
+                && let Some(last) = avoided.values().max().copied()
+            {
+                forgiven.push((duty.clone(), last));
+            }
+        }
+        super::forgive(&mut self.avoided, &forgiven);
+        forgiven
+    }
+
+    /// The rosters that changed, or still have the term of a former leader.
+    fn rosters(
+        &self,
+        known: &Duties,
+        question: &Question,
+        plan: &Plan,
+        preparing: &BTreeMap<DutyId, MemberId>,
+    ) -> (Vec<Draft>, Vec<DutyId>) {
+        let mut wanted: BTreeMap<&MemberId, Wanted> =
+            self.members.keys().map(|id| (id, Wanted::default())).collect();
+        for (duty, target) in question.duties.iter().zip(&plan.target) {
+            let member = target.and_then(|target| question.members.get(target));
+            if let Some(wanted) = member.and_then(|id| wanted.get_mut(id)) {
+                wanted.duties.insert(duty.clone());
+            }
+        }
+        for (duty, id) in preparing {
+            if let Some(wanted) = wanted.get_mut(id) {
+                wanted.preparing.insert(duty.clone());
+            }
+        }
+        self.name_successors(question, plan, &mut wanted);
+        let mut cut = Vec::new();
+        let draft = |(id, wanted)| self.draft(known, id, wanted, &mut cut);
+        (wanted.into_iter().filter_map(draft).collect(), cut)
+    }
+
+    /// Who loses a duty to another frees its lease for that one.
+    fn name_successors(
+        &self,
+        question: &Question,
+        plan: &Plan,
+        wanted: &mut BTreeMap<&MemberId, Wanted>,
+    ) {
+        for step in &plan.moves {
+            let member = |at: Option<usize>| question.members.get(at?);
+            if let (Some(duty), Some(from), Some(to)) =
+                (question.duties.get(step.duty), member(step.from), member(step.to))
+                && let Some(wanted) = wanted.get_mut(from)
+            {
+                wanted.successors.insert(duty.clone(), to.clone());
+            }
+        }
+    }
+
+    fn draft(
+        &self,
+        known: &Duties,
+        id: &MemberId,
+        wanted: Wanted,
+        cut: &mut Vec<DutyId>,
+    ) -> Option<Draft> {
+        let Wanted { mut duties, preparing, successors } = wanted;
+        let stored = self.rosters.get(id);
+        let before = stored.and_then(|stored| stored.content.as_ref());
+        let keeps = self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone);
+        if keeps && let Some(before) = before {
+            // Of what a missing list described nothing is known: it stays where it is.
+            let unknown = |duty: &&DutyId| !known.contains_key(*duty);
+            duties.extend(before.duties.iter().filter(unknown).cloned());
+        }
+        let serves = self.members.get(id).is_some_and(|member| !member.families.is_empty())
+            && !self.planted.is(Mutant::NoEmptyRosters);
+        if stored.is_none() && duties.is_empty() && !serves {
+            // Who serves gets an empty one: then no roster of an earlier attempt, or of an
+            // earlier leader, can still come to be there.
+            return None;
+        }
+        let empty = Roster::empty(id.clone(), self.term);
+        let mut roster = Roster { duties, preparing, successors, ..empty };
+        cut.extend(roster.cut(self.max_value));
+        let duties = &roster.duties;
+        let same = |it: &Arc<Roster>| it.duties == *duties && it.preparing == roster.preparing;
+        let same = before.is_some_and(same);
+        let stamped = before.is_some_and(|before| before.term == self.term);
+        let settled = !self.unsettled.contains(id);
+        if same && stamped && settled && !self.planted.is(Mutant::RewritesSteadyRosters) {
+            return None;
+        }
+        let is_new = |duty: &&DutyId| before.is_none_or(|before| !before.duties.contains(*duty));
+        let new = duties.iter().filter(is_new).cloned().collect();
+        let expect = stored.map_or(Expect::Absent, Stored::expect);
+        if same && let Some(before) = before {
+            roster.successors.clone_from(&before.successors);
+        }
+        roster.revision = before.map_or(0, |before| before.revision) + u64::from(!same);
+        Some(Draft { bytes: roster.bytes(), roster, expect, new })
+    }
+
+    /// What was moved and what could not be placed, for people and for the next leader.
+    fn account(
+        &self,
+        survey: &Survey,
+        question: &Question,
+        plan: &Plan,
+        cut: &[DutyId],
+    ) -> Option<Moves> {
+        let before = self.moves.content.clone().unwrap_or_else(|| Moves::none(self.term));
+        let mut moves = before.clone();
+        let duty = |at: usize| question.duties.get(at).cloned();
+        let name = |at: Option<usize>| {
+            let id = question.members.get(at?)?;
+            survey.members.get(id).map(|profile| profile.node.clone())
+        };
+        let limit = self.room(&survey.duties).map_or_else(String::new, |room| {
+            let bytes = self.max_value;
+            format!(
+                "; a value of {bytes} bytes, as this store takes, names {room} duties of a node"
+            )
+        });
+        let unplaced = plan.unplaced.iter().filter_map(|unplaced| {
+            Some((duty(unplaced.duty)?, format!("{}{limit}", unplaced.reason)))
+        });
+        let cut_why =
+            format!("its node's roster would exceed the store's {} bytes", self.max_value);
+        let cut = cut.iter().map(|duty| (duty.clone(), cut_why.clone()));
+        moves.unplaced_total = (plan.unplaced.len() + cut.len()) as u64;
+        moves.unplaced = unplaced.chain(cut).take(MAX_UNPLACED).collect();
+        moves.avoided = self
+            .avoided
+            .iter()
+            .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
+            .collect();
+        moves.strategy = self.placement.strategy.to_string().chars().take(200).collect();
+        moves.own = self.placement.families.keys().cloned().collect();
+        let at_ms = self.at_ms;
+        let asked = survey.asked_for(question, plan).into_iter().map(|(duty, from, to)| {
+            let (from, to) = (from.map(ToOwned::to_owned), Some(to.to_owned()));
+            Moved { duty: duty.clone(), from, to, why: ASKED.to_owned(), at_ms }
+        });
+        moves.remember(asked);
+        let lineages = survey.lineages();
+        moves.remember(plan.moves.iter().filter_map(|step| {
+            let (from, to) = (name(step.from), name(step.to));
+            let duty = duty(step.duty)?;
+            let member = step.from.and_then(|at| question.members.get(at));
+            let why = member.and_then(|it| back(survey, it, &duty, lineages.get(duty.family())));
+            let why = why.unwrap_or_else(|| step.why.to_string());
+            Some(Moved { duty, from, to, why, at_ms })
+        }));
+        moves.cut(self.max_value);
+        if moves == before {
+            return None;
+        }
+        moves.term = self.term;
+        Some(moves)
+    }
+
+    /// A move that an operator asked for is done once it was planned, or can't be.
+    fn obeyed(
+        &self,
+        survey: &Survey,
+        question: &Question,
+        plan: &Plan,
+    ) -> Vec<(Key, Version, Vec<u8>)> {
+        let target = |duty: &str| {
+            let at = question.duties.iter().position(|known| known.as_str() == duty)?;
+            let id = question.members.get((*plan.target.get(at)?)?)?;
+            survey.members.get(id).map(|profile| profile.node.as_str())
+        };
+        let mut obeyed = Vec::new();
+        for (key, version, intent) in &self.wishes {
+            let Wish::Move { duty, node } = &intent.wish else { continue };
+            let done = target(duty) == Some(node.as_str());
+            let mut intent = intent.clone();
+            intent.state = if done { IntentState::Done } else { IntentState::Obsolete };
+            obeyed.push((key.clone(), version.clone(), intent.bytes()));
+        }
+        obeyed
+    }
+}
+
+/// Why a duty goes back from the version that it runs as on a member, if it does.
+fn back(
+    survey: &Survey,
+    member: &MemberId,
+    duty: &DutyId,
+    lineage: Option<&Lineage>,
+) -> Option<String> {
+    let specs = survey.duties.get(duty).filter(|specs| specs.len() > 1)?;
+    let version = survey.runs_as(member, duty, specs, lineage)?.version.clone()?;
+    let known = survey.rollout.families.get(duty.family())?;
+    let why = known.against(duty.name(), &version)?;
+    Some(format!("back from version {version}: {why}"))
+}
+
+fn whom(avoided: &Avoided) -> BTreeMap<DutyId, BTreeSet<MemberId>> {
+    avoided
+        .iter()
+        .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
+        .collect()
+}

@@ -1,0 +1,234 @@
+//! From a situation to a plan that can be made elsewhere, and from its result to writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::planning::Draft;
+use super::{Placing, Planned, Planning, PlanningId, Round, Subject, Underway, Writes};
+use crate::duty::DutyId;
+use crate::keys;
+use crate::leader::Wanted;
+use crate::mutant::Mutant;
+use crate::names::MemberId;
+use crate::records::{Content, Wish};
+use crate::store::Expect;
+use crate::time::Moment;
+
+/// So many results in a row may be dropped because the situation has moved on. The next is used
+/// as far as it still holds, so that news without end delays duties and doesn't stop them.
+const MOST_DROPPED: u32 = 2;
+
+/// A plan could not be made.
+pub(crate) struct Failure {
+    pub(crate) reason: String,
+    pub(crate) again_in: Duration,
+}
+
+impl Underway {
+    pub(super) fn to_begin(may_rebalance: bool) -> Self {
+        let members = BTreeMap::new();
+        Self { may_rebalance, id: None, upsets: 0, members, overtaken: false }
+    }
+
+    /// Whether what was planned for this member still counts.
+    fn holds_for(&self, round: &Round<'_>, draft: &Draft) -> bool {
+        let id = &draft.roster.member;
+        let now = round.leader.profile(id).filter(|_| round.leader.is_alive(id));
+        self.members.get(id).copied() == now.map(|profile| profile.revision)
+    }
+}
+
+impl Placing {
+    /// Whether a plan waits to be handed out.
+    pub(crate) fn wants_plan(&self) -> bool {
+        self.underway.as_ref().is_some_and(|underway| underway.id.is_none())
+    }
+
+    /// Hands out the plan that is to be made.
+    pub(crate) fn next_planning(&mut self, round: &Round<'_>, id: PlanningId) -> Option<Planning> {
+        let draining = self.still_draining();
+        let soundings = self.soundings();
+        let underway = self.underway.as_mut().filter(|underway| underway.id.is_none())?;
+        let leader = round.leader;
+        let members: BTreeMap<_, _> = leader
+            .living()
+            .map(|(member, _, profile)| (member.clone(), Arc::clone(profile)))
+            .collect();
+        underway.id = Some(id);
+        underway.upsets = leader.upsets();
+        underway.members =
+            members.iter().map(|(member, profile)| (member.clone(), profile.revision)).collect();
+        let list = |hash: &String| Some((hash.clone(), Arc::clone(self.catalogs.get(hash)?)));
+        let wish = |(key, version, intent): (&_, &_, &_)| {
+            (Clone::clone(key), Clone::clone(version), Clone::clone(intent))
+        };
+        Some(Planning {
+            id,
+            at_ms: round.wall_ms,
+            term: self.term,
+            own: round.own.clone(),
+            members,
+            loads: self.reports.iter().map(|(id, report)| (id.clone(), report.load)).collect(),
+            wishes: leader.wishes().map(wish).collect(),
+            lists: self.lists.iter().filter_map(list).collect(),
+            lists_missing: self.lists_missing,
+            known: Arc::clone(&self.duties),
+            up_to_date: self.duties_of.as_ref() == Some(&self.lists) && !self.lists_missing,
+            draining,
+            rosters: self.rosters.clone(),
+            unsettled: self.unsettled.clone(),
+            ran: self.ran.clone(),
+            avoided: Arc::clone(&self.avoided),
+            moves: self.moves.clone(),
+            rollout: self.rollout.clone(),
+            lingering: leader.lingering().cloned().collect(),
+            soundings,
+            placement: round.placement.clone(),
+            may_rebalance: underway.may_rebalance,
+            max_value: round.max_value,
+            planted: round.planted,
+        })
+    }
+
+    /// Of the leader before it isn't known why a duty is on no roster: where it still is, it stays.
+    fn still_draining(&self) -> Vec<(MemberId, Vec<DutyId>)> {
+        if self.was_placed {
+            return Vec::new();
+        }
+        let duties = |draining: &BTreeMap<DutyId, Moment>| draining.keys().cloned().collect();
+        self.draining.iter().map(|(id, draining)| (id.clone(), duties(draining))).collect()
+    }
+
+    /// Takes in a plan that was made, or that it could not be.
+    pub(crate) fn planned(
+        &mut self,
+        round: &Round<'_>,
+        id: PlanningId,
+        result: Result<Planned, String>,
+    ) -> Result<Writes, Failure> {
+        let Some(underway) = self.underway.take_if(|underway| underway.id == Some(id)) else {
+            return Ok(Vec::new());
+        };
+        let now = round.now;
+        self.dirty |= underway.overtaken;
+        let planned = match result {
+            Ok(planned) => planned,
+            Err(reason) => {
+                let again_in = Duration::from_secs(1 << self.failures.min(6)).min(MOST_PATIENT);
+                self.failures = self.failures.saturating_add(1);
+                self.not_before = now + again_in;
+                self.next = self.not_before;
+                return Err(Failure { reason, again_in });
+            }
+        };
+        self.failures = 0;
+        if self.superseded().is_some() {
+            return Ok(Vec::new());
+        }
+        let mut upset = underway.upsets != round.leader.upsets();
+        if round.planted.is(Mutant::StalePlanApplied) {
+            (upset, self.dirty) = (false, false);
+            self.generation = round.leader.generation();
+        }
+        if upset && self.dropped < MOST_DROPPED {
+            self.dropped += 1;
+            self.dirty = true;
+            return Ok(Vec::new());
+        }
+        self.dropped = 0;
+        self.dirty |= upset;
+        Ok(self.apply(round, &underway, planned, upset))
+    }
+
+    fn apply(
+        &mut self,
+        round: &Round<'_>,
+        underway: &Underway,
+        planned: Planned,
+        upset: bool,
+    ) -> Writes {
+        self.duties = planned.duties;
+        self.duties_of = (!planned.incomplete).then_some(planned.lists);
+        super::forgive(&mut self.avoided, &planned.forgiven);
+        if planned.rebalances {
+            self.rebalanced = round.now;
+        }
+        let mut writes = Vec::new();
+        for mut draft in planned.rosters {
+            if upset {
+                if !underway.holds_for(round, &draft) {
+                    continue;
+                }
+                leave_out_paused(round, &mut draft);
+            }
+            writes.push(self.write_roster(round, draft));
+        }
+        if let Some((moves, bytes)) = planned.moves {
+            let put = Wanted::Put(keys::moves(), self.moves.expect(), bytes);
+            self.writing_moves = Some(moves);
+            writes.push((Subject::Moves, put));
+        }
+        if let Some((rollout, bytes)) = planned.rollout {
+            let put = Wanted::Put(keys::rollout(), self.rollout.expect(), bytes);
+            self.writing_rollout = Some(rollout);
+            writes.push((Subject::Rollout, put));
+        }
+        self.try_versions(round.now, planned.trying);
+        if !upset {
+            let put = |(key, version, bytes)| Wanted::Put(key, Expect::Version(version), bytes);
+            writes.extend(planned.obeyed.into_iter().map(|done| (Subject::Aside, put(done))));
+        }
+        self.was_placed = true;
+        self.next = self.next_round(round, planned.balanced);
+        writes
+    }
+
+    fn write_roster(&mut self, round: &Round<'_>, draft: Draft) -> (Subject, Wanted) {
+        let Draft { roster, bytes, expect, new } = draft;
+        let id = roster.member.clone();
+        let pending = self.pending.entry(id.clone()).or_default();
+        pending.extend(new.iter().map(|duty| (duty.clone(), (round.now, roster.revision))));
+        pending.retain(|duty, _| roster.duties.contains(duty));
+        self.ran.retain(|duty, _| !roster.duties.contains(duty));
+        let profile = round.leader.profile(&id);
+        self.setbacks.assign(round.now, &roster, &new, |duty| {
+            // Without another version there is none to go back to.
+            self.duties.get(duty).filter(|specs| specs.len() > 1)?;
+            Some(profile?.families.get(duty.family())?.versions.clone())
+        });
+        let put = Wanted::Put(keys::roster(&id), expect, bytes);
+        self.writing.insert(id.clone(), Arc::new(roster));
+        (Subject::Roster(id), put)
+    }
+}
+
+/// The longest pause after plans that could not be made.
+const MOST_PATIENT: Duration = Duration::from_secs(60);
+
+/// What was paused while the plan was made isn't started by it.
+fn leave_out_paused(round: &Round<'_>, draft: &mut Draft) {
+    let paused: BTreeSet<&str> = round
+        .leader
+        .wishes()
+        .filter_map(|(_, _, intent)| match &intent.wish {
+            Wish::Pause { duty } => Some(duty.as_str()),
+            Wish::Resign { .. }
+            | Wish::Pin { .. }
+            | Wish::Move { .. }
+            | Wish::Cordon { .. }
+            | Wish::Drain { .. }
+            | Wish::Freeze
+            | Wish::Hold { .. }
+            | Wish::Canary { .. }
+            | Wish::Promote { .. }
+            | Wish::Abort { .. } => None,
+        })
+        .collect();
+    let before = draft.roster.duties.len();
+    draft.roster.duties.retain(|duty| !paused.contains(duty.as_str()));
+    if draft.roster.duties.len() < before {
+        draft.new.retain(|duty| draft.roster.duties.contains(duty));
+        draft.bytes = draft.roster.bytes();
+    }
+}

@@ -1,0 +1,352 @@
+//! Stores that lose what they acknowledged, under processes that have seen it: a file is removed or
+//! replaced by an older copy, a server starts again empty or with an older snapshot, tables are
+//! dropped and made anew. Who knew better never leads beside another, and no term comes again (O6).
+//!
+//! `INCUMBENT_TEST_FULL=1` plays five rounds instead of two, and `INCUMBENT_TEST_ROUNDS` any number.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    unreachable_pub,
+    reason = "this is test code, although not all of it is a test"
+)]
+
+mod fleet;
+#[path = "../../../stores/mysql/tests/common/server.rs"]
+mod mysql_server;
+#[path = "../../../stores/nats/tests/common/server.rs"]
+mod nats_server;
+#[path = "../../../stores/postgres/tests/common/server.rs"]
+mod postgres_server;
+#[path = "../../../stores/redis/tests/common/server.rs"]
+mod redis_server;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fleet::Fleet;
+use incumbent::blocking;
+use mysql_async::prelude::Queryable as _;
+use rustix::process::Signal;
+
+/// A name that no other test uses.
+fn fresh() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("forgets_{}_{}_", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
+}
+
+/// A store that can be made to forget.
+trait Forgetful {
+    fn url(&self) -> String;
+    /// Keeps what there is now for later, where that is how it forgets.
+    fn keep(&self);
+    /// Loses what was written since, or everything.
+    fn forget(&self);
+}
+
+#[test]
+fn a_sqlite_file_that_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    play(&File { directory: directory.path(), way: Way::Removed });
+}
+
+#[test]
+fn a_sqlite_file_that_is_replaced_by_an_older_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    play(&File { directory: directory.path(), way: Way::Replaced });
+}
+
+#[test]
+fn a_redis_that_starts_again_empty() {
+    play(&Redis { server: redis_server::Server::start(&NO_LOG), snapshots: false });
+}
+
+#[test]
+fn a_redis_that_starts_again_with_an_older_snapshot() {
+    play(&Redis { server: redis_server::Server::start(&NO_LOG), snapshots: true });
+}
+
+#[test]
+fn a_nats_server_that_starts_again_without_its_bucket() {
+    let server = nats_server::Server::start();
+    play(&Nats { url: server.fresh_url(), server });
+}
+
+#[test]
+fn postgres_tables_that_are_dropped_and_made_anew() {
+    play(&Postgres { url: postgres_server::shared() });
+}
+
+#[test]
+fn mariadb_tables_that_are_dropped_and_made_anew() {
+    play(&Maria { url: mysql_server::shared() });
+}
+
+#[test]
+fn a_sqlite_file_that_is_emptied_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    play_twice(&File { directory: directory.path(), way: Way::Emptied });
+}
+
+#[test]
+fn a_redis_that_is_emptied_twice() {
+    play_twice(&Flushed { server: redis_server::Server::start(&NO_LOG) });
+}
+
+/// Three candidates, of which one leads and two wait, while the store forgets again and again.
+fn play(store: &dyn Forgetful) {
+    let histories = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_candidate");
+    let mut fleet = Fleet::start(program, histories.path(), &store.url(), 3);
+    let rounds = rounds();
+    for _ in 0..rounds {
+        // Past what the store will go back to, and past term 1, which a new one begins with.
+        for turn in 0..3 {
+            let leader = fleet.next_leader();
+            if turn == 0 {
+                store.keep();
+            }
+            fleet.pause(Duration::from_millis(200));
+            fleet.tell_to_resign(leader);
+        }
+        fleet.next_leader();
+        // All have seen that somebody leads.
+        fleet.pause(Duration::from_millis(1500));
+        store.forget();
+        let grown = fleet.next_election();
+        // Long enough for everybody to see who leads now.
+        fleet.pause(Duration::from_secs(2));
+        if !grown {
+            break;
+        }
+    }
+    let histories = fleet.stop();
+    let account = incumbent_proving::check(&histories).unwrap_or_else(|violation| {
+        panic!("{violation}");
+    });
+    println!("{rounds} rounds: {account:?}");
+    assert!(account.terms as u64 > 3 * rounds, "hardly anybody was elected: {account:?}");
+}
+
+/// The store forgets, and forgets again what was written since, just when the first loss has been
+/// waited out: whoever was elected in between has only what is lost, and a leader that stood still
+/// before the first loss has had its term extended by a beat that is lost too.
+fn play_twice(store: &dyn Forgetful) {
+    let ttl = Duration::from_secs(1);
+    let histories = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_candidate");
+    let mut fleet = Fleet::start(program, histories.path(), &store.url(), 4);
+    let rounds = 3 * rounds();
+    for round in 0..rounds {
+        let leader = fleet.next_leader();
+        fleet.pause(ttl * 3 / 2);
+        fleet.signal(leader, Signal::STOP);
+        fleet.pause(ttl * 95 / 100);
+        fleet.signal(leader, Signal::CONT);
+        fleet.pause(ttl / 20);
+        store.forget();
+        // The second loss comes a little earlier or later each time.
+        fleet.pause(ttl + ttl * u32::try_from(round % 3).unwrap() / 20);
+        store.forget();
+        fleet.pause(ttl * 4);
+    }
+    let histories = fleet.stop();
+    let account = incumbent_proving::check(&histories).unwrap_or_else(|violation| {
+        panic!("{violation}");
+    });
+    println!("{rounds} rounds: {account:?}");
+    assert!(account.terms as u64 > rounds, "hardly anybody was elected: {account:?}");
+}
+
+fn rounds() -> u64 {
+    if let Some(rounds) = std::env::var("INCUMBENT_TEST_ROUNDS").ok().and_then(|it| it.parse().ok())
+    {
+        return rounds;
+    }
+    if std::env::var("INCUMBENT_TEST_FULL").is_ok() { 5 } else { 2 }
+}
+
+struct File<'a> {
+    directory: &'a Path,
+    way: Way,
+}
+
+/// How a file forgets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Removed,
+    /// An older copy takes its place.
+    Replaced,
+    /// It stays, without its rows.
+    Emptied,
+}
+
+impl File<'_> {
+    fn database(&self) -> PathBuf {
+        self.directory.join("cluster.db")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.directory.join("copy.db")
+    }
+
+    /// Nodes may notice at once, and whoever closes the last connection removes them too.
+    fn remove_log(&self) {
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{suffix}", self.database().display()));
+        }
+    }
+}
+
+impl Forgetful for File<'_> {
+    fn url(&self) -> String {
+        format!("sqlite:{}", self.database().display())
+    }
+
+    fn keep(&self) {
+        if self.way == Way::Replaced {
+            let _ = std::fs::remove_file(self.copy());
+            let connection = rusqlite::Connection::open(self.database()).unwrap();
+            connection.busy_timeout(Duration::from_secs(10)).unwrap();
+            connection.execute("VACUUM INTO ?1", [self.copy().to_str().unwrap()]).unwrap();
+        }
+    }
+
+    fn forget(&self) {
+        match self.way {
+            Way::Removed => {
+                self.remove_log();
+                std::fs::remove_file(self.database()).unwrap();
+            }
+            Way::Replaced => {
+                let spare = self.directory.join("spare.db");
+                std::fs::copy(self.copy(), &spare).unwrap();
+                self.remove_log();
+                std::fs::rename(spare, self.database()).unwrap();
+            }
+            Way::Emptied => {
+                let connection = rusqlite::Connection::open(self.database()).unwrap();
+                connection.busy_timeout(Duration::from_secs(10)).unwrap();
+                connection.execute("DELETE FROM incumbent_records", []).unwrap();
+            }
+        }
+    }
+}
+
+/// What makes Redis keep nothing by itself.
+const NO_LOG: [&str; 2] = ["--appendonly", "no"];
+
+struct Redis {
+    server: redis_server::Server,
+    snapshots: bool,
+}
+
+impl Forgetful for Redis {
+    fn url(&self) -> String {
+        self.server.url()
+    }
+
+    fn keep(&self) {
+        if self.snapshots {
+            self.server.command(&["SAVE"]);
+        }
+    }
+
+    fn forget(&self) {
+        self.server.kill();
+        self.server.resume();
+    }
+}
+
+struct Flushed {
+    server: redis_server::Server,
+}
+
+impl Forgetful for Flushed {
+    fn url(&self) -> String {
+        self.server.url()
+    }
+
+    fn keep(&self) {}
+
+    fn forget(&self) {
+        self.server.command(&["FLUSHALL"]);
+    }
+}
+
+struct Nats {
+    server: nats_server::Server,
+    url: String,
+}
+
+impl Forgetful for Nats {
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    fn keep(&self) {}
+
+    fn forget(&self) {
+        self.server.wipe();
+        self.server.resume();
+    }
+}
+
+struct Postgres {
+    url: String,
+}
+
+impl Forgetful for Postgres {
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    fn keep(&self) {}
+
+    fn forget(&self) {
+        let (server, schema) = self.url.rsplit_once("schema=").unwrap();
+        let server = server.trim_end_matches(['?', '&']);
+        run(async {
+            let connected = tokio_postgres::connect(server, tokio_postgres::NoTls).await;
+            let (client, connection) = connected.unwrap();
+            let connection = tokio::runtime::Handle::current().spawn(connection);
+            client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).await.unwrap();
+            drop(client);
+            let _ = connection.await;
+        });
+        // Opening a store makes what is missing.
+        drop(blocking::open(&self.url).unwrap());
+    }
+}
+
+struct Maria {
+    url: String,
+}
+
+impl Forgetful for Maria {
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    fn keep(&self) {}
+
+    fn forget(&self) {
+        let (server, prefix) = self.url.rsplit_once("prefix=").unwrap();
+        let server = server.trim_end_matches(['?', '&']);
+        run(async {
+            let mut connection = mysql_async::Conn::from_url(server).await.unwrap();
+            for table in ["records", "meta"] {
+                connection.query_drop(format!("DROP TABLE {prefix}{table}")).await.unwrap();
+            }
+            connection.disconnect().await.unwrap();
+        });
+        drop(blocking::open(&self.url).unwrap());
+    }
+}
+
+fn run(work: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(work);
+}

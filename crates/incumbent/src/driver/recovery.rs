@@ -1,0 +1,119 @@
+//! What follows if the driver or the core panics: all trust ends, and the node joins anew.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use incumbent_core::Node as Protocol;
+use incumbent_core::backoff::Backoff;
+use incumbent_core::random::Random;
+
+use super::lanes::Lanes;
+use super::waiters::Waiters;
+use super::{Driver, Start};
+use crate::attempt::Outcome;
+use crate::command::Command;
+use crate::event::Event;
+use crate::loss::Loss;
+use crate::{clock, panic, seed, thread};
+
+/// The first pause after a panic, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Runs a node until it has left. To be called on incumbent's thread.
+pub(crate) async fn run(start: Start) {
+    let mut driver = Driver::new(start);
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut random = Random::new(seed::draw());
+    loop {
+        let began = clock::now();
+        let ended = panic::contained(Box::pin(driver.run()).as_mut()).await;
+        let Err(said) = ended else { return };
+        if clock::now().since(began) > LONGEST_PAUSE {
+            backoff.reset();
+        }
+        driver.break_down();
+        let pause = backoff.pause(&mut random);
+        tracing::error!(
+            node = driver.name(),
+            action = "panic",
+            said,
+            ?pause,
+            "incumbent itself failed, which is a bug: all work has ended, and the node joins anew"
+        );
+        driver.rest(pause).await;
+    }
+}
+
+impl Driver {
+    /// Nothing of what the core said counts any more. What was asked of this node still does.
+    fn break_down(&mut self) {
+        let trusted = self.trust.take();
+        if let Some((_, trust)) = &trusted {
+            trust.stop();
+        }
+        self.end_all(Loss::Broken);
+        let member = trusted.map(|(member, trust)| {
+            trust.end();
+            member
+        });
+        self.shared.set_leads_cluster(false);
+        self.shared.member.store(None);
+        self.duties.forget_elected();
+        for entry in self.attempts.take() {
+            let why = "incumbent itself failed on this node, which joins anew".to_owned();
+            let _ = entry.answer.send(Outcome::Unavailable(why));
+        }
+        self.waiters = Waiters::default();
+        self.witnesses.forget_all();
+        // What is on its way may land, as after a crash; the answers are of no use to the next.
+        self.lanes = Lanes::new(self.lanes.store(), self.cluster.clone());
+        if let Some(member) = member {
+            self.witnesses.ended(&member);
+            self.tell(Event::Ended { member, why: Loss::Broken });
+        }
+        self.broken = true;
+    }
+
+    /// Waits before the next incarnation. What is asked meanwhile is kept for it.
+    async fn rest(&mut self, pause: Duration) {
+        let until = clock::now() + pause;
+        loop {
+            tokio::select! {
+                biased;
+                command = self.queue.recv() => {
+                    let leaves = matches!(command, Some(Command::Leave(_) | Command::Abandon));
+                    self.kept.extend(command);
+                    if leaves {
+                        return;
+                    }
+                }
+                () = thread::sleep_until(until) => return,
+            }
+        }
+    }
+
+    /// Starts over after a panic, with the campaigns and families that there are.
+    pub(super) fn start_over(&mut self) {
+        if std::mem::take(&mut self.broken) {
+            let now = clock::now();
+            self.core = Protocol::new(self.config.clone(), seed::draw(), now);
+            for (lease, contest) in &self.contests {
+                self.core.campaign(now, lease.clone(), contest.candidacy.clone());
+            }
+            self.serve_again(now);
+            if let Some(load) = self.load {
+                self.core.tell_load(now, load);
+            }
+            if self.leaving.is_some() {
+                self.core.leave(now);
+            }
+        }
+        while let Some(command) = self.kept.pop_front() {
+            self.obey(command);
+        }
+    }
+}
+
+/// Commands that came while the driver rested.
+pub(super) type Kept = VecDeque<Command>;

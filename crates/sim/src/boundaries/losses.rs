@@ -1,0 +1,157 @@
+//! Reads that are stale, and stores that forget.
+
+use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
+use incumbent_core::store::Write;
+use incumbent_core::{Event, LeaseName, Request};
+
+use super::{lease, one_leader, violated};
+use crate::invariants::Violation;
+use crate::plant::Plant;
+use crate::stage::{Pass, Stage, TTL, reads};
+
+/// O4: what the read shows was true once, and is over.
+pub(super) fn read_from_the_past(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let former = stage.enter("a", false);
+    stage.campaign(former, &lease());
+    stage.play(3_000, |_, _| Pass::Through);
+    let then = stage.now;
+    stage.withdraw(former, &lease());
+    stage.play(4_000, |_, _| Pass::Through);
+    let holder = stage.enter("b", false);
+    stage.campaign(holder, &lease());
+    stage.play(6_000, |_, _| Pass::Through);
+    stage.campaign(former, &lease());
+    let look = |node, request: &Request| {
+        let looks = node == former && reads(request, "lease/");
+        if looks { Pass::Hold } else { Pass::Through }
+    };
+    stage.play(stage.now + 1, look);
+    let Some((_, look)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the lease was not read".to_owned());
+    };
+    let reply = stage.apply_as_of(then, &look.exchange);
+    stage.reply(former, look.id, Ok(reply));
+    for _ in 0..1_000 {
+        one_leader(&stage, &[former, holder])?;
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+    }
+    match stage.trusts(holder, &lease()) {
+        Some(_) => Ok(()),
+        None => violated(&stage, "script", "the holder lost the lease".to_owned()),
+    }
+}
+
+/// One leads, the other waits.
+fn two(stage: &mut Stage) -> [usize; 2] {
+    let holder = stage.enter("a", false);
+    stage.campaign(holder, &lease());
+    stage.play(2_000, |_, _| Pass::Through);
+    let waiting = stage.enter("b", false);
+    stage.campaign(waiting, &lease());
+    stage.play(7_000, |_, _| Pass::Through);
+    [holder, waiting]
+}
+
+/// O6: who waits has seen the term, and knows that it can't have vanished.
+pub(super) fn forgotten(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let nodes = two(&mut stage);
+    stage.forget(&[""]);
+    for _ in 0..2 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    let terms: Vec<u64> = nodes.iter().filter_map(|node| stage.trusts(*node, &lease())).collect();
+    match terms.as_slice() {
+        [] => violated(&stage, "liveness", "nobody leads after the loss".to_owned()),
+        [term, ..] if *term > 1_000 => Ok(()),
+        [term, ..] => violated(&stage, "terms", format!("term {term} may have been given before")),
+    }
+}
+
+/// O6: who holds the lease can't know, and who waits has seen whom to wait for.
+pub(super) fn lease_forgotten(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let nodes = two(&mut stage);
+    let [holder, waiting] = nodes;
+    stage.forget(&["lease/"]);
+    for _ in 0..2 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    // The holder ends, and the other goes on.
+    stage.exit(holder);
+    stage.play(stage.now + 2 * TTL, |_, _| Pass::Through);
+    match stage.trusts(waiting, &lease()) {
+        Some(term) if term > 1_000 => Ok(()),
+        Some(term) => violated(&stage, "terms", format!("term {term} may have been given before")),
+        None => violated(&stage, "liveness", "nobody leads after the holder's end".to_owned()),
+    }
+}
+
+/// O6: a newcomer closes a holder whose member isn't there, because it can't know that it ever was.
+pub(super) fn forgotten_twice(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let [holder, waiting] = two(&mut stage);
+    stage.exit(holder);
+    stage.forget(&[""]);
+    while stage.sent.is_empty() && stage.now < 4 * TTL {
+        stage.play(stage.now + 1, |node, request| {
+            let takes = node == waiting && names_holder(request);
+            if takes { Pass::Hold } else { Pass::Through }
+        });
+    }
+    let Some((_, take)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the lease was not taken after the loss".to_owned());
+    };
+    stage.forget(&["member/"]);
+    let reply = stage.apply(&take.exchange);
+    stage.reply(waiting, take.id, Ok(reply));
+    let newcomer = stage.enter("c", false);
+    stage.campaign(newcomer, &lease());
+    for _ in 0..TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &[waiting, newcomer])?;
+    }
+    let elected = |(_, event): &(usize, Event)| matches!(event, Event::Elected { .. });
+    if stage.events.iter().filter(|event| elected(event)).count() < 2 {
+        return violated(&stage, "liveness", "nobody leads after the second loss".to_owned());
+    }
+    Ok(())
+}
+
+/// O6: the lease is there, and the member that holds it isn't any more.
+pub(super) fn members_forgotten(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let nodes = two(&mut stage);
+    let [holder, waiting] = nodes;
+    stage.forget(&["member/"]);
+    let before = stage.changes.len();
+    for _ in 0..2 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        let closed = stage.changes.iter().skip(before).any(|change| {
+            let record = change.after.as_deref().map(serde_json::from_slice::<MemberRecord>);
+            matches!(record, Some(Ok(record)) if record.state == MemberState::Expired)
+        });
+        if closed && stage.trusts(holder, &lease()).is_some() {
+            return violated(&stage, "closing", "a member was closed that trusts".to_owned());
+        }
+        one_leader(&stage, &nodes)?;
+    }
+    let leads = |name: &LeaseName| nodes.iter().any(|node| stage.trusts(*node, name).is_some());
+    if leads(&lease()) {
+        return Ok(());
+    }
+    violated(&stage, "liveness", format!("node {waiting} waits for ever"))
+}
+
+/// Whether a request takes a lease: it writes one that somebody holds.
+fn names_holder(request: &Request) -> bool {
+    request.exchange.writes.iter().any(|write| match write {
+        Write::Put(put) if put.key.as_str().starts_with("lease/") => {
+            serde_json::from_slice::<LeaseRecord>(&put.value).is_ok_and(|it| it.holder.is_some())
+        }
+        Write::Put(_) | Write::Delete(_) => false,
+    })
+}

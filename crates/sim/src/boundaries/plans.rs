@@ -1,0 +1,120 @@
+//! Plans that take their time, or can't be made.
+
+use incumbent_core::keys;
+use incumbent_core::records::{Content, DutySpec, Extra, FORMAT, Intent, IntentState, Wish};
+use incumbent_core::store::Write;
+use incumbent_core::{DutyId, Event, Request};
+
+use super::violated;
+use crate::duties::FAMILY;
+use crate::invariants::Violation;
+use crate::plant::Plant;
+use crate::stage::{Pass, Stage, TTL};
+
+/// A duty is paused while the plan is made that starts it: nobody is asked to run it.
+pub(super) fn plan_from_the_past(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let leader = stage.enter("a", true);
+    stage.holds_plans = true;
+    stage.serve(leader, &[], &[DutySpec::named("d1"), DutySpec::named("d2")]);
+    stage.play(stage.now + TTL, |_, _| Pass::Through);
+    pause(&mut stage, "d1");
+    stage.play(stage.now + TTL, |_, _| Pass::Through);
+    if !stage.make_plan(false) {
+        return violated(&stage, "script", "no plan was to be made".to_owned());
+    }
+    let mut named = false;
+    stage.play(stage.now + 1_000, |_, request| {
+        named |= names(request, "work/d1");
+        Pass::Through
+    });
+    if named {
+        let story = "a plan of the past has a duty started that is paused".to_owned();
+        return violated(&stage, "rosters", story);
+    }
+    Ok(())
+}
+
+/// There is news during each plan, without end: one in three is used all the same.
+pub(super) fn news_without_end(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let leader = stage.enter("a", true);
+    stage.holds_plans = true;
+    let duties: Vec<DutySpec> = (1..9).map(|at| DutySpec::named(&format!("d{at}"))).collect();
+    stage.serve(leader, &[], &duties);
+    stage.play(stage.now + TTL, |_, _| Pass::Through);
+    let mut named = Vec::new();
+    for at in 1..5 {
+        pause(&mut stage, &format!("d{at}"));
+        stage.play(stage.now + TTL, |_, _| Pass::Through);
+        if !stage.make_plan(false) {
+            return violated(&stage, "script", "no plan was to be made".to_owned());
+        }
+        stage.play(stage.now + 1_000, |_, request| {
+            named.extend((1..9).filter(|at| names(request, &format!("work/d{at}"))));
+            Pass::Through
+        });
+    }
+    // The third plan knew of two pauses, and the third pause came before it was used.
+    if named.iter().any(|duty| *duty < 4) || !named.contains(&8) {
+        let story = format!("with news during each plan, rosters named {named:?}");
+        return violated(&stage, "rosters", story);
+    }
+    Ok(())
+}
+
+/// The placement panics, again and again: it is said, tried less and less often, and beats go on.
+pub(super) fn plan_that_fails(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let leader = stage.enter("a", true);
+    stage.holds_plans = true;
+    stage.serve(leader, &[], &[DutySpec::named("d1")]);
+    let until = stage.now + 12 * TTL;
+    while stage.now < until {
+        stage.play(stage.now + 100, |_, _| Pass::Through);
+        stage.make_plan(true);
+    }
+    let failed = |(_, event): &&(usize, Event)| matches!(event, Event::PlanningFailed { .. });
+    let failures = stage.events.iter().filter(failed).count();
+    // 1, 2, 4, 8, 16, 32 and 60 seconds, in three minutes.
+    if !(6..=9).contains(&failures) {
+        return violated(&stage, "patience", format!("{failures} plans were tried"));
+    }
+    let ended = |(_, event): &(usize, Event)| matches!(event, Event::Ended { .. });
+    if stage.events.iter().any(ended) {
+        return violated(&stage, "liveness", "a plan that fails ended its node".to_owned());
+    }
+    stage.holds_plans = false;
+    stage.play(stage.now + 62_000 + TTL, |_, _| Pass::Through);
+    let runs = DutyId::new(FAMILY, "d1").ok();
+    let runs = runs.and_then(|duty| stage.trusts(leader, &duty.lease()));
+    if runs.is_none() {
+        return violated(&stage, "placed", "no plan was made after those that failed".to_owned());
+    }
+    Ok(())
+}
+
+fn pause(stage: &mut Stage, duty: &str) {
+    let intent = Intent {
+        format: FORMAT,
+        id: format!("pause-{duty}"),
+        wish: Wish::Pause { duty: format!("{FAMILY}/{duty}") },
+        state: IntentState::Open,
+        by: "script".to_owned(),
+        at_ms: 0,
+        extra: Extra::new(),
+    };
+    stage.operate(keys::intent(&intent.id), intent.bytes());
+}
+
+/// Whether a request writes a roster that names this duty.
+fn names(request: &Request, duty: &str) -> bool {
+    request.exchange.writes.iter().any(|write| match write {
+        Write::Put(put) => {
+            let named = format!("\"{duty}\"");
+            put.key.as_str().starts_with("roster/")
+                && String::from_utf8_lossy(&put.value).contains(&named)
+        }
+        Write::Delete(_) => false,
+    })
+}

@@ -1,0 +1,35 @@
+//! 19. Who shall never lead the cluster never does.
+
+use incumbent_core::records::ClusterLead;
+use incumbent_core::{Event, LeaseName};
+
+use super::Invariant;
+use crate::scenario::Scenario;
+
+pub(super) struct ClusterLeads {
+    /// How each node stands for the cluster.
+    stands: Vec<ClusterLead>,
+}
+
+impl ClusterLeads {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        Self { stands: scenario.nodes.iter().map(|node| node.cluster_lead).collect() }
+    }
+}
+
+impl Invariant for ClusterLeads {
+    fn name(&self) -> &'static str {
+        "cluster-lead"
+    }
+
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+        let Event::Elected { lease, term, .. } = event else { return Ok(()) };
+        if *lease == LeaseName::leader() && self.stands.get(node) == Some(&ClusterLead::Never) {
+            return Err(format!(
+                "node {} leads the cluster in term {term}, which it never shall",
+                node + 1
+            ));
+        }
+        Ok(())
+    }
+}

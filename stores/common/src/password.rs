@@ -1,0 +1,127 @@
+//! Where a password comes from.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use incumbent_core::store::StoreError;
+
+/// What a file with a secret may have at most, in bytes.
+const LARGEST: u64 = 64 * 1024;
+
+/// Where to look for a password. Never shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Password {
+    /// There is none.
+    None,
+    /// It was in the URL or in the environment.
+    Given(String),
+    /// It is all that a file holds, but for the end of the line.
+    File(PathBuf),
+}
+
+impl Password {
+    /// The password, if there is one. A file is read each time, so that one that was changed is
+    /// found without a restart.
+    ///
+    /// # Errors
+    ///
+    /// Rejected if the file can't be read.
+    pub fn read(&self) -> Result<Option<String>, StoreError> {
+        match self {
+            Self::None => Ok(None),
+            Self::Given(password) => Ok(Some(password.clone())),
+            Self::File(path) => match secret_file(path) {
+                Ok(text) => Ok(Some(text)),
+                Err(error) => Err(StoreError::rejected(format!(
+                    "the password file {} can't be read: {error}. See that passwordfile= names \
+                     it and that this process may read it",
+                    path.display()
+                ))),
+            },
+        }
+    }
+}
+
+/// The secret that is all that a file holds, but for the end of the line.
+///
+/// # Errors
+///
+/// As [`small_file`], and if the file is empty.
+pub fn secret_file(path: &Path) -> io::Result<String> {
+    let text = small_file(path)?;
+    let secret = text.trim_end_matches(['\r', '\n']);
+    if secret.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty"));
+    }
+    Ok(secret.to_owned())
+}
+
+/// The text of a small file. A pipe would keep whoever reads it waiting, and a device might never
+/// end, so both are refused.
+///
+/// # Errors
+///
+/// If it can't be read, is no regular file, is too large for what it is meant to hold or no text.
+pub fn small_file(path: &Path) -> io::Result<String> {
+    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        return Err(invalid(if metadata.is_dir() {
+            "it is a directory"
+        } else {
+            "it is no regular file"
+        }));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(invalid("it has more than 64 KiB, which is no password or key"));
+    }
+    Ok(text)
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Given(_) => f.write_str("Given(…)"),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown_and_a_missing_file_is_named() {
+        let given = Password::Given("hunter2".to_owned());
+        assert!(!format!("{given:?}").contains("hunter2"));
+        assert_eq!(given.read(), Ok(Some("hunter2".to_owned())));
+        assert_eq!(Password::None.read(), Ok(None));
+        let error = Password::File("/no/such/file".into()).read().unwrap_err();
+        assert!(error.message.contains("/no/such/file"), "{error}");
+    }
+
+    #[test]
+    fn o40_a_file_that_can_not_hold_a_secret_is_refused_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        assert_eq!(secret_file(&file("good", b"hunter2\r\n")).unwrap(), "hunter2");
+        let refused = |path: &Path| secret_file(path).unwrap_err().to_string();
+        assert!(refused(&file("empty", b"")).contains("empty"));
+        assert!(refused(&file("blank", b"\n\n")).contains("empty"));
+        assert!(refused(&file("binary", b"a\xff")).contains("UTF-8"));
+        assert!(refused(&file("large", &[b'a'; 70_000])).contains("64 KiB"));
+        assert!(refused(directory.path()).contains("directory"));
+        #[cfg(unix)]
+        assert!(refused(Path::new("/dev/zero")).contains("no regular file"));
+    }
+}
