@@ -339,20 +339,27 @@ fn push(store: &OpenStore, push: Option<Spread>) -> Finding {
     }
 }
 
-/// Whether anybody waits for somebody else's lock, in whatever cluster of this store.
+/// Whether anybody waits for somebody else's lock. Other clusters of the store may have their reasons:
+/// theirs are only told.
 async fn locks(store: &OpenStore, cluster: &str) -> Outcome<Finding> {
     let obstacles = Cluster::new(store, cluster)?.obstacles().await?;
-    let mut obstacles = obstacles.iter();
-    let Some(first) = obstacles.next() else {
-        return Ok(Finding::ok("locks", "no write is seen to wait for somebody else's lock"));
-    };
-    let finding = Finding::warn(
-        "locks",
-        format!(
-            "a write waits: {first}. Keep fenced transactions short: a take-over waits for them"
+    let (elsewhere, ours): (Vec<_>, Vec<_>) = obstacles
+        .iter()
+        .partition(|it| it.record.as_ref().is_some_and(|(owner, _)| owner != cluster));
+    let finding = match ours.split_first() {
+        None => Finding::ok("locks", "no write is seen to wait for somebody else's lock"),
+        Some((first, more)) => more.iter().fold(
+            Finding::warn(
+                "locks",
+                format!(
+                    "a write waits: {first}. Keep fenced transactions short: a take-over waits for \
+                     them"
+                ),
+            ),
+            |finding, other| finding.note(other.to_string()),
         ),
-    );
-    Ok(obstacles.fold(finding, |finding, other| finding.note(other.to_string())))
+    };
+    Ok(elsewhere.iter().fold(finding, |finding, other| finding.note(format!("elsewhere: {other}"))))
 }
 
 fn durability(store: &OpenStore) -> Finding {

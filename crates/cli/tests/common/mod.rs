@@ -187,7 +187,10 @@ pub fn program(arguments: &[&str]) -> Command {
     for variable in ["STORE", "CLUSTER", "NODE", "TTL"] {
         command.env_remove(format!("INCUMBENT_{variable}"));
     }
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    // Where `CI` is set, every terminal counts as one with colours.
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        command.env_remove(variable);
+    }
     // Not the file of whoever runs the tests.
     command.env("INCUMBENT_CONFIG", "/dev/null");
     command.args(arguments);
