@@ -29,6 +29,9 @@ pub enum Mutant {
     ForgottenTakenAtOnce,
     ForgottenTermRestarts,
     ForgottenElectedWithoutBeat,
+    LossesCounted,
+    FormerNameStays,
+    NewHolderUnexpected,
     VanishedClosedAtOnce,
     BeatOverClosed,
     EndlessHoldBack,
@@ -95,6 +98,9 @@ impl Mutant {
         Self::ForgottenTakenAtOnce,
         Self::ForgottenTermRestarts,
         Self::ForgottenElectedWithoutBeat,
+        Self::LossesCounted,
+        Self::FormerNameStays,
+        Self::NewHolderUnexpected,
         Self::VanishedClosedAtOnce,
         Self::BeatOverClosed,
         Self::EndlessHoldBack,
@@ -177,6 +183,15 @@ impl Mutant {
             }
             Self::ForgottenElectedWithoutBeat => {
                 "after a loss a take elects, though the taker's member may be lost as well"
+            }
+            Self::LossesCounted => {
+                "terms after a loss are counted from the last one seen, whatever the clock says"
+            }
+            Self::FormerNameStays => {
+                "who is named by a record that the store went back to leaves its name in it"
+            }
+            Self::NewHolderUnexpected => {
+                "who takes a lease before our eyes need not have a member record"
             }
             Self::VanishedClosedAtOnce => {
                 "a member that was seen alive, and whose record is gone, is closed at once"

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::farewell::Farewell;
 use crate::keys;
 use crate::leader::Leader;
-use crate::lease::{Lease, Memory, Stage};
+use crate::lease::{JUMP, Lease, Memory, Stage};
 use crate::member::{self, Ending, Member};
 use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
@@ -329,7 +329,9 @@ impl Node {
         let Some(member) = self.member.take() else { return };
         if why == Ending::Vanished {
             // What others took since the last loss may be lost with this one.
-            self.highest_term = self.highest_term.max(self.first_term);
+            if self.first_term > 1 {
+                self.first_term += JUMP;
+            }
             self.note_loss(now);
         }
         self.profile = OwnRecord::new(&self.config.timing);

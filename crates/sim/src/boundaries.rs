@@ -103,6 +103,21 @@ impl Boundary {
             play: losses::members_forgotten,
         },
         Self {
+            name: "losses-unseen",
+            story: "the store forgets again and again, and one node misses what was in between",
+            play: losses::losses_unseen,
+        },
+        Self {
+            name: "set-back",
+            story: "a lease goes back to a former holder, while the present one leads on",
+            play: losses::set_back,
+        },
+        Self {
+            name: "first-holder",
+            story: "a lease is taken for the first time, and the store forgets its holder's member",
+            play: losses::first_holder,
+        },
+        Self {
             name: "old-leases",
             story: "6,000 duties have been, a record takes a millisecond, and a leader is elected",
             play: sizes::old_leases,
@@ -402,6 +417,9 @@ mod tests {
         catches("forgotten", Plant::Core(Mutant::ForgottenTermRestarts));
         catches("forgotten-twice", Plant::Core(Mutant::ForgottenElectedWithoutBeat));
         catches("members-forgotten", Plant::Core(Mutant::VanishedClosedAtOnce));
+        catches("losses-unseen", Plant::Core(Mutant::LossesCounted));
+        catches("set-back", Plant::Core(Mutant::FormerNameStays));
+        catches("first-holder", Plant::Core(Mutant::NewHolderUnexpected));
         catches("hint-between-reads", Plant::Core(Mutant::HintLostWhileLooking));
         catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
         catches("plan-from-the-past", Plant::Core(Mutant::StalePlanApplied));

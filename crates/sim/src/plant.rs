@@ -100,6 +100,7 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::AnyReadElects
         | Mutant::ForgottenTakenAtOnce
         | Mutant::ForgottenElectedWithoutBeat
+        | Mutant::NewHolderUnexpected
         | Mutant::StampSentTwice
         | Mutant::MemberIdReused
         | Mutant::CreateRetriedAndBeatsOn => "one-leader",
@@ -109,11 +110,15 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::VanishedClosedAtOnce => "closing",
         Mutant::LateTakeIgnored
         | Mutant::DoubtfulTakeForgotten
+        | Mutant::FormerNameStays
         | Mutant::EndlessHoldBack
         | Mutant::ViewInDoubtForgotten
         | Mutant::HintsRequired => "liveness",
         Mutant::HintLostWhileLooking => "hand-over",
-        Mutant::LeaseDeleted | Mutant::TermNotRaised | Mutant::ForgottenTermRestarts => "terms",
+        Mutant::LeaseDeleted
+        | Mutant::TermNotRaised
+        | Mutant::ForgottenTermRestarts
+        | Mutant::LossesCounted => "terms",
         Mutant::TakeWithoutTrustCheck | Mutant::ElectedTwice => "events",
         Mutant::FreedBeforeStopped | Mutant::LeftBeforeStopped => "work-first",
         Mutant::RewritesSteadyView | Mutant::RewritesSteadyRosters => "steady",

@@ -23,6 +23,8 @@ pub(crate) struct Stage {
     pub(crate) store: ModelStore,
     nodes: Vec<Option<Node>>,
     planted: Planted,
+    /// What everybody's wall clock showed at the beginning, in milliseconds.
+    pub(crate) wall: u64,
     /// What each node sent and the script has not let through yet.
     pub(crate) sent: VecDeque<(usize, Request)>,
     /// What each node was told.
@@ -63,6 +65,7 @@ impl Stage {
             store: ModelStore::new(flaw),
             nodes: Vec::new(),
             planted,
+            wall: 0,
             sent: VecDeque::new(),
             events: Vec::new(),
             changes: Vec::new(),
@@ -108,6 +111,15 @@ impl Stage {
         }
     }
 
+    /// The node watches the lease, and doesn't want to hold it.
+    pub(crate) fn follow(&mut self, node: usize, lease: &LeaseName) {
+        let now = self.moment();
+        if let Some(Some(node)) = self.nodes.get_mut(node) {
+            let candidacy = Candidacy { electable: false, ..Candidacy::default() };
+            node.campaign(now, lease.clone(), candidacy);
+        }
+    }
+
     /// The node serves these duties, as far as it knows their versions.
     pub(crate) fn serve(&mut self, node: usize, versions: &[&str], duties: &[DutySpec]) {
         let now = self.moment();
@@ -126,6 +138,14 @@ impl Stage {
             if let Some(term) = core.trusts(lease, now) {
                 core.stopped(now, lease, term);
             }
+        }
+    }
+
+    /// The work under a term that the node has lost ends.
+    pub(crate) fn stopped(&mut self, node: usize, lease: &LeaseName, term: u64) {
+        let now = self.moment();
+        if let Some(Some(core)) = self.nodes.get_mut(node) {
+            core.stopped(now, lease, term);
         }
     }
 
@@ -177,8 +197,11 @@ impl Stage {
     }
 
     pub(crate) fn poll(&mut self, node: usize) {
-        let now = self.moment();
+        let (now, wall) = (self.moment(), self.wall);
         if let Some(Some(core)) = self.nodes.get_mut(node) {
+            if wall > 0 {
+                core.tell_wall(wall + self.now);
+            }
             core.poll(now);
             while let Some(planning) = core.next_planning() {
                 if self.holds_plans {
@@ -241,6 +264,11 @@ impl Stage {
     /// The store loses all records whose keys begin so.
     pub(crate) fn forget(&mut self, prefixes: &[&str]) {
         self.store.forget(self.now * 1_000_000, prefixes, None);
+    }
+
+    /// What is under these keys goes back to what it was at a millisecond before.
+    pub(crate) fn set_back(&mut self, then: u64, prefixes: &[&str]) {
+        self.store.forget(self.now * 1_000_000, prefixes, Some(then * 1_000_000));
     }
 
     /// A reply reaches its node.

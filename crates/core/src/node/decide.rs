@@ -354,8 +354,7 @@ impl Node {
             },
         };
         if !self.config.planted.is(Mutant::TermNotRaised) || record.term == 0 {
-            record.term = lease.next_term(self.config.planted);
-            record.term = record.term.max(self.floor(lease));
+            record.term = self.next_term(lease);
             record.lost = 0;
         }
         // The stamp that the write of this record will carry.

@@ -1,7 +1,7 @@
 //! What to do about a lease of which the store shows less than it did.
 
 use super::decide::{look_or_wait, look_until};
-use super::{Lane, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Purpose, keys};
+use super::{Lane, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Planted, Purpose, keys};
 use crate::lease::{JUMP, Lease, Move, Stage};
 use crate::records::Content;
 use crate::watch::{Verdict, Watch};
@@ -73,18 +73,22 @@ impl Node {
         }
     }
 
-    /// Below which the next term of a lease may not be, because the store has forgotten something.
-    /// What others took in between is lost too, and nobody here can know how far they counted. So
-    /// terms that follow a loss begin at the seconds that have passed on the wall clock: they are
-    /// higher the later they begin, whoever counts. Nothing else hangs on that clock.
-    pub(super) fn floor(&self, lease: &Lease) -> u64 {
-        let unknown = lease.record().term == 0 && self.first_term > 1;
-        let lost = lease.loss.is_some() || lease.record().is_lost();
-        if !(unknown || lost) || self.config.planted.is(Mutant::ForgottenTermRestarts) {
-            return 0;
-        }
+    /// The term after the present one. What others took before a loss may be lost too, and nobody here
+    /// can know how far they counted. So terms that follow a loss begin at the seconds that have passed
+    /// on the wall clock: they are higher the later they begin, whoever counts. Nothing else hangs on
+    /// that clock, and if it is behind what was seen, that is counted on from.
+    pub(super) fn next_term(&self, lease: &Lease) -> u64 {
+        let planted = self.config.planted;
         let seconds = (self.wall_ms / 1000).saturating_sub(EPOCH).min(u64::from(u32::MAX));
-        if unknown { seconds.max(self.first_term) } else { seconds }
+        let next = lease.next_term(seconds, planted);
+        let unknown = lease.record().term == 0 && self.first_term > 1;
+        if !unknown || planted.is(Mutant::ForgottenTermRestarts) {
+            return next;
+        }
+        if seconds > self.highest_term && !planted.is(Mutant::LossesCounted) {
+            return next.max(seconds);
+        }
+        next.max(self.first_term).max(seconds)
     }
 
     /// Writes the record as nobody's, so that no take that is on its way can land any more.
@@ -93,7 +97,7 @@ impl Node {
         let mut record = lease.record();
         record.holder = None;
         if lease.loss.is_some() {
-            record.term = lease.next_term(self.config.planted).max(self.floor(lease));
+            record.term = self.next_term(lease);
         }
         self.rewrite(now, name, record);
     }
@@ -105,7 +109,7 @@ impl Node {
         if !self.config.planted.is(Mutant::ForgottenTermRestarts) {
             record.lost = record.lost.max(lease.memory.highest);
         }
-        if self.is_own(lease) {
+        if self.is_own(lease) && !self.config.planted.is(Mutant::FormerNameStays) {
             // It names us, and we don't hold it: who does may wait to read that.
             record.holder = None;
         }
@@ -120,5 +124,25 @@ impl Node {
         let put = self.put(keys::lease(name), expect, record.bytes(), false);
         let purpose = Purpose::Touch(name.clone(), record);
         self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
+    }
+}
+
+impl Lease {
+    /// The term of the next record, if the lease changes hands now. After a loss it is what the wall
+    /// clock says, in seconds, if that is above all that was seen.
+    pub(crate) fn next_term(&self, seconds: u64, planted: Planted) -> u64 {
+        let record = self.record();
+        let highest = self.memory.highest.max(record.lost);
+        let sound = self.loss.is_none() && highest <= record.term;
+        if sound || planted.is(Mutant::ForgottenTermRestarts) {
+            return record.term + 1;
+        }
+        let highest = record.term.max(highest);
+        let again = self.loss.as_ref().map_or(0, |loss| loss.again);
+        let counted = highest + JUMP * (1 + again);
+        if planted.is(Mutant::LossesCounted) {
+            return counted.max(seconds);
+        }
+        if seconds > highest { seconds } else { counted }
     }
 }

@@ -211,6 +211,7 @@ impl Node {
         found: Result<Option<&Found>, ErrorKind>,
     ) {
         let (own, ttl) = (self.own_id().cloned(), self.config.timing.ttl);
+        let planted = self.config.planted;
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.looking = false;
         let Ok(Some(found)) = found else {
@@ -222,17 +223,17 @@ impl Node {
             return self.arm(name, at);
         };
         lease.failures.reset();
+        let watched = lease.seen > Moment::START && !planted.is(Mutant::NewHolderUnexpected);
         lease.seen = sent;
         let seen = lease.holder().and_then(|holder| self.watches.get(holder)?.seen());
         if let Some((holder, _)) = seen {
             lease.memory.ttl = holder.ttl();
         }
         let lost = lease.loss.is_some();
-        let read_before = lease.known != Known::Unread;
         let memory = lease.memory.clone();
         let observed = lease.observe(found, now, ttl);
         let holder = lease.awaited().next().cloned();
-        if let Some(holder) = holder.as_ref().filter(|_| read_before && memory.holder != holder) {
+        if let Some(holder) = holder.as_ref().filter(|_| watched && memory.holder != holder) {
             self.watches.entry(holder.clone()).or_insert_with(Watch::new).expect(ttl);
         }
         lease.look_at = match &holder {

@@ -146,6 +146,101 @@ pub(super) fn members_forgotten(plant: Plant) -> Result<(), Violation> {
     violated(&stage, "liveness", format!("node {waiting} waits for ever"))
 }
 
+/// O6: who saw the first term after a loss doesn't count on from it after the next, as another did.
+pub(super) fn losses_unseen(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    stage.wall = 1_800_000_000_000;
+    let [first, second] = two(&mut stage);
+    stage.exit(first);
+    stage.forget(&[""]);
+    stage.play(stage.now + 3 * TTL, |_, _| Pass::Through);
+    let third = stage.enter("c", false);
+    stage.campaign(third, &lease());
+    stage.play(stage.now + 5_000, |_, _| Pass::Through);
+    let mut terms: Vec<u64> = stage.trusts(second, &lease()).into_iter().collect();
+    // The second sees the next loss alone, and the third the one after that.
+    stage.forget(&[""]);
+    let apart = |node, _: &Request| if node == third { Pass::Drop } else { Pass::Through };
+    stage.play(stage.now + TTL, apart);
+    terms.iter().for_each(|term| stage.stopped(second, &lease(), *term));
+    stage.play(stage.now + 2 * TTL, apart);
+    terms.extend(stage.trusts(second, &lease()));
+    stage.exit(second);
+    stage.forget(&[""]);
+    stage.play(stage.now + 3 * TTL, |_, _| Pass::Through);
+    terms.extend(stage.trusts(third, &lease()));
+    match terms.as_slice() {
+        [one, two, three] if one < two && two < three => Ok(()),
+        [_, _, _] => violated(&stage, "terms", format!("the terms were {terms:?}")),
+        _ => violated(&stage, "liveness", format!("nobody led after a loss: {terms:?}")),
+    }
+}
+
+/// O6: the former holder and the present one must not wait for each other.
+pub(super) fn set_back(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let nodes = two(&mut stage);
+    let [former, holder] = nodes;
+    let then = stage.now;
+    stage.withdraw(former, &lease());
+    stage.play(stage.now + 1_000, |_, _| Pass::Through);
+    stage.campaign(former, &lease());
+    stage.play(stage.now + TTL, |_, _| Pass::Through);
+    if stage.trusts(holder, &lease()).is_none() {
+        return violated(&stage, "script", "the lease was not taken over".to_owned());
+    }
+    stage.set_back(then, &["lease/"]);
+    for _ in 0..2 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    stage.withdraw(holder, &lease());
+    stage.play(stage.now + 1, |_, _| Pass::Through);
+    stage.campaign(holder, &lease());
+    for _ in 0..4 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    match nodes.iter().find_map(|node| stage.trusts(*node, &lease())) {
+        Some(term) if term > 1_000 => Ok(()),
+        Some(term) => violated(&stage, "terms", format!("term {term} may have been given before")),
+        None => violated(&stage, "liveness", "they wait for each other".to_owned()),
+    }
+}
+
+/// O6: who was seen to take the lease must have had a member record.
+pub(super) fn first_holder(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let watching = stage.enter("a", false);
+    stage.follow(watching, &lease());
+    stage.play(2_000, |_, _| Pass::Through);
+    let holder = stage.enter("b", false);
+    stage.campaign(holder, &lease());
+    let meets = |node, request: &Request| {
+        let meets = node == watching && reads(request, "member/");
+        if meets { Pass::Hold } else { Pass::Through }
+    };
+    while stage.sent.is_empty() && stage.now < TTL {
+        stage.play(stage.now + 1, meets);
+    }
+    let Some((_, look)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the holder was not looked for".to_owned());
+    };
+    stage.forget(&["member/"]);
+    let reply = stage.apply(&look.exchange);
+    stage.campaign(watching, &lease());
+    stage.reply(watching, look.id, Ok(reply));
+    for _ in 0..2 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &[watching, holder])?;
+    }
+    let nodes = [watching, holder];
+    if nodes.iter().any(|node| stage.trusts(*node, &lease()).is_some()) {
+        return Ok(());
+    }
+    violated(&stage, "liveness", "nobody leads after the loss".to_owned())
+}
+
 /// Whether a request takes a lease: it writes one that somebody holds.
 fn names_holder(request: &Request) -> bool {
     request.exchange.writes.iter().any(|write| match write {
