@@ -2,6 +2,7 @@
 
 mod bench;
 mod clock;
+mod dependencies;
 mod failures;
 mod process;
 mod servers;

@@ -46,7 +46,11 @@ pub(crate) const ALL: &[Step] = &[
     },
     Step { name: "mutants", about: "every planted mistake is caught", run: proofs::mutants },
     Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
-    Step { name: "deny", about: "licences and advisories of all dependencies", run: cargo::deny },
+    Step {
+        name: "deny",
+        about: "licences, sources and advisories of all dependencies",
+        run: cargo::deny,
+    },
 ];
 
 /// Steps that only `--full` has.
@@ -58,6 +62,10 @@ pub(crate) const FULL: &[Step] = &[
         run: proofs::fleet,
     },
 ];
+
+/// Steps that only compute. Tests mostly wait, so these run beside them, with what tests leave over of
+/// the processors.
+const BESIDE: &[&str] = &["sim", "mutants"];
 
 /// The steps that need the servers.
 const SERVED: &[&str] = &["tests", "s3", "fleet"];
@@ -71,28 +79,58 @@ pub(crate) fn run(context: &Context, only: &[String]) -> Result<bool> {
             bail!("there is no step {name:?}; there are: {}", names.join(", "));
         }
     }
+    let chosen: Vec<&Step> = ALL.iter().chain(full).filter(|step| is_chosen(step, only)).collect();
+    let started = clock::now();
     let mut context = Context::new(context.root.clone(), context.full);
     let mut rows = Vec::new();
-    for step in ALL.iter().chain(full) {
-        // They need the servers also where they are asked for alone.
-        let served = only.iter().any(|name| SERVED.contains(&name.as_str()));
-        let needed = step.name == "servers" && served;
-        if !only.is_empty() && !needed && !only.iter().any(|name| name == step.name) {
-            continue;
-        }
-        println!("\n== {}: {} ==\n", step.name, step.about);
-        let started = clock::now();
-        let verdict =
-            (step.run)(&mut context).unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
-        let took = started.elapsed();
-        if let Verdict::Failed(story) = &verdict {
-            println!("\n{} FAILED: {story}", step.name);
-        }
-        println!("\n-- {} took {}", step.name, clock::show(took));
-        rows.push(Row { name: step.name, verdict, took });
+    let tested = chosen.iter().any(|step| step.name == "tests");
+    let (beside, others): (Vec<_>, Vec<_>) =
+        chosen.into_iter().partition(|step| tested && BESIDE.contains(&step.name));
+    if !beside.is_empty() {
+        rows.push(take(&proofs::BUILD, &mut context));
     }
+    std::thread::scope(|scope| {
+        let mut computing = None;
+        for step in others {
+            if step.name == "tests" && !beside.is_empty() {
+                let mut context = Context::new(context.root.clone(), context.full);
+                let beside = &beside;
+                computing = Some(scope.spawn(move || {
+                    // Only this thread and what it starts: tests come first.
+                    let _ = rustix::process::nice(19);
+                    beside.iter().map(|step| take(step, &mut context)).collect::<Vec<_>>()
+                }));
+            }
+            rows.push(take(step, &mut context));
+        }
+        if let Some(computing) = computing {
+            let panicked = |_| anyhow::anyhow!("the steps beside the tests panicked");
+            rows.extend(computing.join().map_err(panicked)?);
+        }
+        anyhow::Ok(())
+    })?;
     context.servers.clear();
-    Ok(summary::print(&rows))
+    Ok(summary::print(&rows, started.elapsed()))
+}
+
+fn is_chosen(step: &Step, only: &[String]) -> bool {
+    // They need the servers also where they are asked for alone.
+    let served = only.iter().any(|name| SERVED.contains(&name.as_str()));
+    only.is_empty()
+        || only.iter().any(|name| name == step.name)
+        || (step.name == "servers" && served)
+}
+
+fn take(step: &Step, context: &mut Context) -> Row {
+    println!("\n== {}: {} ==\n", step.name, step.about);
+    let started = clock::now();
+    let verdict = (step.run)(context).unwrap_or_else(|it| Verdict::Failed(format!("{it:#}")));
+    let took = started.elapsed();
+    if let Verdict::Failed(story) = &verdict {
+        println!("\n{} FAILED: {story}", step.name);
+    }
+    println!("\n-- {} took {}", step.name, clock::show(took));
+    Row { name: step.name, verdict, took }
 }
 
 /// A check that prints its own findings.

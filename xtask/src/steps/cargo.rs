@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::harness;
-use crate::process;
 use crate::step::{Context, Counts, Verdict};
+use crate::{dependencies, process};
 
 /// Every store, in the command line and in the benchmark too, and what else isn't built by default.
 pub(super) const FEATURES: &str =
@@ -60,9 +60,25 @@ pub(super) fn deny(context: &mut Context) -> Result<Verdict> {
     let asked =
         context.cargo(&["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !asked.is_ok_and(|status| status.success()) {
-        println!("cargo-deny is not installed here, so licences and advisories are NOT checked.");
-        println!("To check them: cargo install cargo-deny, then cargo deny check");
-        return Ok(Verdict::Skipped("cargo-deny is not installed".to_owned()));
+        println!(
+            "cargo-deny is not installed here: licences, sources and bans are checked by deny.toml,"
+        );
+        println!(
+            "advisories are NOT. To check them: cargo install cargo-deny, then cargo deny check"
+        );
+        let mut command =
+            context.cargo(&["metadata", "--format-version", "1", "--all-features", "--locked"]);
+        let metadata = process::collect(&mut command, PATIENCE, process::Errors::Shown)?;
+        if !metadata.success {
+            return Ok(Verdict::Failed(metadata.story));
+        }
+        let complaints = dependencies::complaints(&context.root, &metadata.output)?;
+        return Ok(match complaints.as_slice() {
+            [] => Verdict::Skipped(
+                "licences, sources and bans hold; advisories need cargo-deny".to_owned(),
+            ),
+            complaints => Verdict::Failed(complaints.join("; ")),
+        });
     }
     plain(&mut context.cargo(&["deny", "--all-features", "check"]))
 }

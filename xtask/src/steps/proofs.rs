@@ -7,10 +7,17 @@ use incumbent_proving::server::moto;
 
 use super::cargo::plain;
 use crate::process;
-use crate::step::{Context, Verdict};
+use crate::step::{Context, Step, Verdict};
 
 /// The simulator runs some 65 seeds a second on two idle cores; slow machines get more time.
-const PATIENCE: Duration = Duration::from_secs(45 * 60);
+const PATIENCE: Duration = Duration::from_secs(60 * 60);
+
+/// Building is hard work, and would disturb the tests.
+pub(super) const BUILD: Step = Step {
+    name: "build",
+    about: "the simulator builds",
+    run: |context| plain(&mut context.cargo(&["build", "--release", "--package", "incumbent-sim"])),
+};
 
 pub(super) fn sim(context: &mut Context) -> Result<Verdict> {
     let seeds = if context.full { "100000" } else { "20000" };
@@ -41,6 +48,8 @@ pub(super) fn fleet(context: &mut Context) -> Result<Verdict> {
 
 fn simulate(context: &Context, arguments: &[&str]) -> Result<Verdict> {
     let mut command = context.cargo(&["run", "--release", "--package", "incumbent-sim", "--"]);
-    let ran = process::run(command.args(arguments), PATIENCE, |_| {})?;
+    // It may run beside the tests: what it prints stays together.
+    let ran = process::collect(command.args(arguments), PATIENCE, process::Errors::Collected)?;
+    println!("\n-- incumbent-sim {}\n{}", arguments.join(" "), ran.output.trim_end());
     Ok(if ran.success { Verdict::Passed } else { Verdict::Failed(ran.story) })
 }

@@ -14,10 +14,8 @@ use super::harness;
 use crate::step::{Context, Counts, Verdict};
 use crate::{clock, process};
 
-/// How many programs run at a time. Each runs as many tests at once as there are processors. With
-/// three it is much quicker, but then those fail that look at a whole server (`doctor`), or that a
-/// stall of the machine costs a lease: they have to be mended first.
-const AT_ONCE: usize = 1;
+/// How many programs run at a time. Each runs as many tests at once as there are processors.
+const AT_ONCE: usize = 3;
 
 /// A program that runs for longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
