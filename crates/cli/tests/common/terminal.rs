@@ -13,6 +13,9 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::PATIENCE;
 
+/// Written by the test itself when a program has ended.
+const END: &str = "\u{3}the end\u{3}";
+
 /// A program on a terminal of 80 columns and 24 lines.
 pub struct Terminal {
     keyboard: File,
@@ -95,10 +98,10 @@ impl Terminal {
     #[track_caller]
     pub fn code(&mut self) -> (Option<i32>, String) {
         let status = self.end();
-        // What it wrote last may still be on its way.
-        let mut before = None;
-        self.until("all of it", |text| before.replace(text.len()) == Some(text.len()));
-        (status.code(), self.text())
+        // What it wrote last may still be on its way. What is written after it comes after it.
+        self.line.write_all(END.as_bytes()).expect("it takes one more word");
+        self.until("all of it", |text| text.ends_with(END));
+        (status.code(), self.text().trim_end_matches(END).to_owned())
     }
 
     #[track_caller]
