@@ -269,6 +269,8 @@ impl Builder {
             registry,
             cluster,
             workers,
+            #[cfg(feature = "testing")]
+            home: crate::testing::Home::here(),
             timing,
             drain,
             membership,

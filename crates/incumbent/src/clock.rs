@@ -11,6 +11,8 @@
 //!
 //! A virtual machine that is paused or restored from a snapshot may stop every one of these
 //! clocks. Then only a fence protects.
+//!
+//! With the feature `testing`, what runs in a `testing::World` reads that world's clock instead.
 
 use incumbent_core::Moment;
 
@@ -19,6 +21,10 @@ use incumbent_core::Moment;
 #[must_use]
 #[inline]
 pub fn now() -> Moment {
+    #[cfg(feature = "testing")]
+    if let Some(now) = crate::testing::now() {
+        return now;
+    }
     let time = rustix::time::clock_gettime(CLOCK);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
@@ -36,6 +42,10 @@ const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "there is no better clock here; see the table above")]
 pub fn now() -> Moment {
+    #[cfg(feature = "testing")]
+    if let Some(now) = crate::testing::now() {
+        return now;
+    }
     use std::sync::OnceLock;
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
@@ -49,6 +59,10 @@ pub fn now() -> Moment {
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "for display alone")]
 pub fn wall_ms() -> u64 {
+    #[cfg(feature = "testing")]
+    if let Some(wall) = crate::testing::wall_ms() {
+        return wall;
+    }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

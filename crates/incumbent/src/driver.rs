@@ -17,7 +17,7 @@ mod subscribers;
 mod waiters;
 mod witnesses;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,9 +86,9 @@ pub(crate) struct Driver {
 
     /// The present incarnation and its trust.
     trust: Option<(MemberId, Arc<Trust>)>,
-    contests: HashMap<LeaseName, Contest>,
+    contests: BTreeMap<LeaseName, Contest>,
     /// Terms under which work runs, or may still run.
-    grips: HashMap<LeaseName, Arc<Grip>>,
+    grips: BTreeMap<LeaseName, Arc<Grip>>,
     held: HashMap<Arc<str>, Held>,
     held_changed: bool,
     /// Leaderships to be handed out once they are published.
@@ -156,8 +156,8 @@ impl Driver {
             _hint_guard: hint_guard,
             shared,
             trust: None,
-            contests: HashMap::new(),
-            grips: HashMap::new(),
+            contests: BTreeMap::new(),
+            grips: BTreeMap::new(),
             held: HashMap::new(),
             held_changed: false,
             elected: Vec::new(),
@@ -204,6 +204,8 @@ impl Driver {
     /// Does all that is due. A reaction may give the core something to do at once, hence the
     /// rounds; their bound is a belt to go with braces.
     fn step(&mut self) {
+        #[cfg(feature = "testing")]
+        crate::testing::strike();
         for _ in 0..8 {
             let now = clock::now();
             self.shared.pulse.turn(now);

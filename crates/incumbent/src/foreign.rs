@@ -57,7 +57,7 @@ pub(crate) fn drop_elsewhere<T: Send + 'static>(value: T) {
     }
     let here = Arc::new(Mutex::new(Some(value)));
     let there = Arc::clone(&here);
-    let started = std::thread::Builder::new().name("incumbent-drop".to_owned()).spawn(move || {
+    let started = thread::apart("incumbent-drop", move || {
         drop_contained(there.lock().unwrap_or_else(PoisonError::into_inner).take());
     });
     if started.is_err() {

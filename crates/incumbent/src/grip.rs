@@ -75,6 +75,20 @@ impl Grip {
         false
     }
 
+    /// What the two questions would be answered at this moment, without making a no stick.
+    #[cfg(feature = "testing")]
+    pub(crate) fn peek(&self, now: Moment) -> (bool, bool) {
+        let (over, trust) = (self.over.load(Ordering::Acquire), self.trust.until());
+        (now < trust && !over, now < self.until())
+    }
+
+    /// Loses the term at once, as if trust had run out.
+    #[cfg(feature = "testing")]
+    pub(crate) fn lose(&self) {
+        self.abort();
+        self.deny();
+    }
+
     /// Makes a no stick, and lets the driver know if it was the first to be said.
     #[cold]
     fn deny(&self) {

@@ -20,6 +20,8 @@ pub(crate) struct Hold {
 
 impl Hold {
     pub(crate) fn new(grip: Arc<Grip>, commands: Commands) -> Self {
+        #[cfg(feature = "testing")]
+        crate::testing::gripped(&grip);
         Self { grip, commands, abstain: Mutex::new(None), released: AtomicBool::new(false) }
     }
 

@@ -132,6 +132,11 @@ mod leadership;
 mod looking;
 mod loss;
 mod member;
+#[cfg_attr(
+    not(feature = "mutants"),
+    allow(dead_code, unreachable_pub, reason = "described, and never planted")
+)]
+mod mutant;
 mod node;
 mod obstacles;
 mod open;
@@ -148,6 +153,8 @@ mod stores;
 mod subscription;
 mod telling;
 mod term;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod thread;
 mod trust;
 pub mod witness;
@@ -175,6 +182,8 @@ pub use lead::{Finish, Lead};
 pub use leadership::Leadership;
 pub use loss::{Loss, Lost};
 pub use member::Member;
+#[cfg(feature = "mutants")]
+pub use mutant::Mutant;
 pub use node::Node;
 pub use open::{OpenStore, open, open_to_look, schemes};
 pub use periodic::{CatchUp, Run, Schedule, ScheduleError};

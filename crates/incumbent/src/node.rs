@@ -56,6 +56,9 @@ pub(crate) struct Inner {
     pub(crate) registry: Arc<Registry>,
     pub(crate) cluster: Cluster,
     pub(crate) workers: Handle,
+    /// The process of a world that it belongs to.
+    #[cfg(feature = "testing")]
+    pub(crate) home: crate::testing::Home,
     pub(crate) timing: Timing,
     pub(crate) drain: Duration,
     pub(crate) membership: bool,
@@ -327,6 +330,8 @@ impl Node {
         job: Box<dyn Job<Term>>,
         pauses: (Duration, Duration),
     ) -> Result<Lead, CampaignError> {
+        #[cfg(feature = "testing")]
+        let _home = self.inner.home.enter();
         // The runner doesn't keep the node alive: dropping all handles ends the work.
         let campaign = self.stand(candidacy, None)?;
         let start = lead::Start {
@@ -420,6 +425,8 @@ impl Node {
     /// runtime on which the node joined. A callback that panics is reported, and called again for
     /// what comes next; a slow one holds up nobody else.
     pub fn observe(&self, callback: impl FnMut(&Notice) + Send + 'static) -> Observer {
+        #[cfg(feature = "testing")]
+        let _home = self.inner.home.enter();
         self.subscribe().observed(&self.inner.workers, callback)
     }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 
 use crate::grip::Grip;
 use crate::hold::Hold;
+use crate::mutant::{Mutant, planted};
 
 /// One run of some work: all futures that belong to it. Clones are handles to the same run.
 #[derive(Clone, Debug)]
@@ -85,7 +86,8 @@ impl<F: Future> Future for Guarded<F> {
         let Some(mut future) = guarded.future.take() else { return Poll::Ready(None) };
         let closed = guarded.closing.as_mut().poll(context).is_ready();
         // The clock is compared last, so that nothing comes between this and the step.
-        let polled = if !closed && guarded.grip.is_trusted() {
+        let trusted = guarded.grip.is_trusted() || planted(Mutant::GuardSkipsTrust);
+        let polled = if !closed && trusted {
             match future.as_mut().poll(context) {
                 Poll::Pending => {
                     guarded.future = Some(future);

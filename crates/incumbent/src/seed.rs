@@ -6,6 +6,10 @@ use std::hash::BuildHasher;
 /// Draws a seed from the system.
 #[allow(clippy::disallowed_methods, reason = "only the runtime makes seeds, and this is the place")]
 pub(crate) fn draw() -> u64 {
+    #[cfg(feature = "testing")]
+    if let Some(seed) = crate::testing::draw() {
+        return seed;
+    }
     let mut bytes = [0_u8; 8];
     match getrandom::fill(&mut bytes) {
         Ok(()) => u64::from_ne_bytes(bytes),

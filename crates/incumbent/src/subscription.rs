@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 
 use crate::blocking;
 use crate::event::Notice;
-use crate::panic;
+use crate::{panic, workers};
 
 /// What happens to a node, from now on and in order: the present state first, then each change
 /// once. Dropping it unsubscribes.
@@ -53,7 +53,7 @@ impl Subscription {
         workers: &Handle,
         mut callback: impl FnMut(&Notice) + Send + 'static,
     ) -> Observer {
-        let task = workers.spawn(async move {
+        let task = workers::spawn(workers, async move {
             while let Some(notice) = self.next().await {
                 let called = panic::contain(|| callback(&notice));
                 if let Err(said) = called {

@@ -19,16 +19,18 @@ use tokio::task::JoinHandle;
 
 use crate::clock;
 use crate::telling;
+#[cfg(feature = "testing")]
+use crate::testing::{self, Thread};
 
 /// One of the threads, and the runtime on it.
-struct Thread {
+struct Own {
     name: &'static str,
     /// With the process that it belongs to: a forked child has none of its parent's threads.
     runtime: Mutex<Option<(u32, Handle)>>,
 }
 
-static BEATS: Thread = Thread::new("incumbent");
-static RUNNERS: Thread = Thread::new("incumbent-runs");
+static BEATS: Own = Own::new("incumbent");
+static RUNNERS: Own = Own::new("incumbent-runs");
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
@@ -38,7 +40,7 @@ thread_local! {
 /// the machine sleeps, so they may only wake things up.
 const LONGEST: Duration = Duration::from_secs(1);
 
-impl Thread {
+impl Own {
     const fn new(name: &'static str) -> Self {
         Self { name, runtime: Mutex::new(None) }
     }
@@ -68,6 +70,10 @@ impl Thread {
 
 /// Starts both threads, so that nothing can fail for want of them later.
 pub(crate) fn start() -> io::Result<()> {
+    #[cfg(feature = "testing")]
+    if testing::here().is_some() {
+        return Ok(());
+    }
     BEATS.handle()?;
     RUNNERS.handle().map(drop)
 }
@@ -78,7 +84,18 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    #[cfg(feature = "testing")]
+    if let Some(here) = testing::here() {
+        return Ok(here.spawn(Thread::Beats, future));
+    }
     Ok(BEATS.handle()?.spawn(future))
+}
+
+/// A future that belongs to the thread that beats, for those who spawn it there themselves.
+pub(crate) fn beating<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    #[cfg(feature = "testing")]
+    let future = testing::Strand::here(Thread::Beats, future);
+    future
 }
 
 /// Runs a future on the thread of the runners.
@@ -87,11 +104,29 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    #[cfg(feature = "testing")]
+    if let Some(here) = testing::here() {
+        return Ok(here.spawn(Thread::Runners, future));
+    }
     Ok(RUNNERS.handle()?.spawn(future))
+}
+
+/// Calls something of the application's on a thread of its own, which nothing waits for.
+pub(crate) fn apart(name: &str, call: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    #[cfg(feature = "testing")]
+    if let Some(here) = testing::here() {
+        here.apart(call);
+        return Ok(());
+    }
+    std::thread::Builder::new().name(name.to_owned()).spawn(call).map(drop)
 }
 
 /// Whether this is one of incumbent's own threads, where nothing of the application's may run.
 pub(crate) fn is_own() -> bool {
+    #[cfg(feature = "testing")]
+    if let Some(here) = testing::here() {
+        return here.is_own();
+    }
     OWN.get()
 }
 

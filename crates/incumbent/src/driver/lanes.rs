@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::task::{Id, JoinSet};
 
 use super::batch::{self, Batch, Part};
-use crate::clock;
 use crate::exchange;
 use crate::open::OpenStore;
+use crate::{clock, thread};
 
 /// Beats go out at once. Of the other lanes one exchange at a time is on its way, and what piles
 /// up meanwhile goes together in the next.
@@ -121,9 +121,9 @@ impl Lanes {
         let Batch { exchange, parts, deadline } = batch;
         let (store, cluster) = (self.store.clone(), Arc::clone(&self.cluster));
         let sent = clock::now();
-        let flight = self
-            .flights
-            .spawn(async move { exchange::send(&store, &cluster, lane, exchange, deadline).await });
+        let flight = self.flights.spawn(thread::beating(async move {
+            exchange::send(&store, &cluster, lane, exchange, deadline).await
+        }));
         self.parts.insert(flight.id(), Flight { lane, sent, parts });
     }
 }

@@ -87,8 +87,7 @@ impl Driver {
 
     /// Ends all terms at once.
     pub(super) fn end_all(&mut self, why: Loss) {
-        let grips: Vec<_> = self.grips.drain().map(|(_, grip)| grip).collect();
-        for grip in grips {
+        for grip in std::mem::take(&mut self.grips).into_values() {
             grip.abort();
             let news = grip.end(why, true);
             self.duty_stopped(&grip);

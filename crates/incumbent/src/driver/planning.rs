@@ -6,9 +6,8 @@ use std::time::Duration;
 use incumbent_core::{LeaseName, Moment, Planned, Planning, PlanningId};
 
 use super::Driver;
-use crate::clock;
 use crate::command::{Command, Commands};
-use crate::panic;
+use crate::{clock, panic, thread};
 
 /// So many plans that don't return are put up with: each keeps a thread.
 const MOST_HUNG: usize = 3;
@@ -61,9 +60,7 @@ impl Driver {
             return Err(format!("{MOST_HUNG} plans have not returned; another node is to plan"));
         }
         let (id, commands) = (planning.id, self.commands.clone());
-        let name = "incumbent-plans".to_owned();
-        let started =
-            std::thread::Builder::new().name(name).spawn(move || make(planning, &commands));
+        let started = thread::apart("incumbent-plans", move || make(planning, &commands));
         started.map_err(|error| format!("no thread could be started for it: {error}"))?;
         self.plans.underway = Some((id, clock::now() + limit(self.config.timing.ttl)));
         Ok(())

@@ -17,7 +17,7 @@ use super::family::Compute;
 use crate::command::{Command, Commands};
 use crate::error::BoxError;
 use crate::foreign::{Foreign, drop_elsewhere};
-use crate::{clock, panic, seed, thread};
+use crate::{clock, panic, seed, thread, workers};
 
 /// The list, which is told to the node whenever it changes.
 pub(super) struct Listing {
@@ -132,7 +132,7 @@ impl Computing {
         let compute =
             self.compute.as_ref().cloned().ok_or("there is nothing to compute it with")?;
         // A panic in the application's code ends that task and nothing else.
-        let computed = self.workers.spawn(async move {
+        let computed = workers::spawn(&self.workers, async move {
             // What the error holds is the application's too.
             compute().await.map_err(|error| panic::chain(&*error))
         });

@@ -132,6 +132,8 @@ impl Node {
     /// If a name won't do, the node serves the family already, it joined without
     /// [membership](crate::Builder::membership), or it has left.
     pub fn serve(&self, family: FamilyWork) -> Result<Serving, ServeError> {
+        #[cfg(feature = "testing")]
+        let _home = self.inner.home.enter();
         let name = family.name().to_owned();
         check_family(&name)?;
         if !self.inner.membership {

@@ -16,7 +16,7 @@ use super::Staff;
 use crate::command::{Command, Commands};
 use crate::error::WorkResult;
 use crate::foreign::Foreign;
-use crate::{clock, panic, seed, thread};
+use crate::{clock, panic, seed, thread, workers};
 
 /// A duty that runs elsewhere, on another version, and changes over to this node once it is
 /// [prepared](super::Family::prepare) for it.
@@ -69,7 +69,7 @@ impl Prepare {
     async fn run(&self, upcoming: Upcoming, stop: &CancellationToken) -> Result<(), String> {
         let Some(hook) = self.hook.as_ref().cloned() else { return Ok(()) };
         // What the application throws or returns stays on its side: only text comes back.
-        let mut task = self.workers.spawn(async move {
+        let mut task = workers::spawn(&self.workers, async move {
             let preparing = pin!(async move { hook(upcoming).await.map_err(panic::shown) });
             let prepared = panic::contained(preparing).await;
             prepared.unwrap_or_else(|said| Err(format!("it panicked: {said}")))

@@ -10,9 +10,9 @@ use tokio::task::JoinError;
 
 use crate::error::WorkResult;
 use crate::foreign::{Foreign, drop_elsewhere};
-use crate::panic;
 use crate::scope::Scope;
 use crate::term::Term;
+use crate::{panic, thread, workers};
 
 /// Something that can be started once for each term, or more often.
 pub(crate) trait Job<H>: Send + Sync {
@@ -111,18 +111,21 @@ where
         let work = self.work.as_ref().cloned();
         let term = handle.term().clone();
         let asked = term.clone();
-        let task = self.workers.spawn(term.guard(async move {
-            let Some(work) = work else { return End::Aborted };
-            let future = work(handle.clone());
-            // Making it may have taken any time.
-            if !handle.term().grip.is_trusted() {
-                return End::Aborted;
-            }
-            handle.began();
-            let result = future.await;
-            drop(work);
-            outcome(result, handle.term())
-        }));
+        let task = workers::spawn(
+            &self.workers,
+            term.guard(async move {
+                let Some(work) = work else { return End::Aborted };
+                let future = work(handle.clone());
+                // Making it may have taken any time.
+                if !handle.term().grip.is_trusted() {
+                    return End::Aborted;
+                }
+                handle.began();
+                let result = future.await;
+                drop(work);
+                outcome(result, handle.term())
+            }),
+        );
         let end = async move {
             match task.await {
                 Ok(end) => end.unwrap_or(End::Aborted),
@@ -154,12 +157,12 @@ where
         let term = handle.term().clone();
         let (ended, end) = oneshot::channel();
         let name = format!("incumbent: {}", term.lease());
-        let started = std::thread::Builder::new().name(name).spawn(move || {
+        let started = thread::apart(&name, move || {
             let _ = ended.send(run_here(work, &handle));
         });
         let end = async move {
             match started {
-                Ok(_) => end.await.unwrap_or(End::Aborted),
+                Ok(()) => end.await.unwrap_or(End::Aborted),
                 Err(error) => {
                     let error = format!("no thread could be started for it: {error}");
                     End::Failed { error, led: true }
