@@ -44,7 +44,7 @@ pub use candidacy::{Candidacy, Preference};
 pub use duty::DutyId;
 pub use member::Ending;
 pub use names::{LeaseName, MemberId};
-pub use node::{Config, Event, Loss, Node, Request, RequestId, Sighting};
+pub use node::{Config, Event, Loss, Node, Past, Request, RequestId, Sighting};
 pub use placing::{Placement, Planned, Planning, PlanningId};
 pub use settings::Timing;
 pub use time::Moment;

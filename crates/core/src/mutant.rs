@@ -32,6 +32,8 @@ pub enum Mutant {
     LossesCounted,
     FormerNameStays,
     NewHolderUnexpected,
+    PastForgotten,
+    FormerForgotten,
     VanishedClosedAtOnce,
     BeatOverClosed,
     EndlessHoldBack,
@@ -101,6 +103,8 @@ impl Mutant {
         Self::LossesCounted,
         Self::FormerNameStays,
         Self::NewHolderUnexpected,
+        Self::PastForgotten,
+        Self::FormerForgotten,
         Self::VanishedClosedAtOnce,
         Self::BeatOverClosed,
         Self::EndlessHoldBack,
@@ -192,6 +196,12 @@ impl Mutant {
             }
             Self::NewHolderUnexpected => {
                 "who takes a lease before our eyes need not have a member record"
+            }
+            Self::PastForgotten => {
+                "a node that joins anew in a process knows nothing of the one before"
+            }
+            Self::FormerForgotten => {
+                "who is given a duty isn't told who ran it, and takes a lease that was lost at once"
             }
             Self::VanishedClosedAtOnce => {
                 "a member that was seen alive, and whose record is gone, is closed at once"

@@ -10,6 +10,7 @@ mod duties;
 mod event;
 mod farewells;
 mod losses;
+mod past;
 mod proof;
 mod reads;
 mod replies;
@@ -37,6 +38,7 @@ use crate::worker::Worker;
 
 pub use api::Sighting;
 pub use event::{Event, Loss};
+pub use past::Past;
 
 /// What a node is, fixed for its life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

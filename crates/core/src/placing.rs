@@ -139,10 +139,14 @@ pub(crate) struct Placing {
     writing_rollout: Option<Rollout>,
     /// It isn't known what the store has: not read yet, or a write of ours is in doubt.
     rollout_doubtful: bool,
+    /// The store has another than this leader has decided on.
+    rollout_unwritten: bool,
     /// Duties that don't run where they should, and why.
     failed: BTreeMap<DutyId, (MemberId, String)>,
     /// Duties that lost their node and have no other yet, and what that one could run.
     ran: BTreeMap<DutyId, BTreeSet<String>>,
+    /// Duties that lost their node and have no other yet, and who that was.
+    bereft: BTreeMap<DutyId, MemberId>,
     /// What speaks against versions beside those.
     setbacks: Setbacks,
     /// Versions on trial, by family: since when all that run them are well, and how long they must.
@@ -233,8 +237,10 @@ impl Placing {
             rollout: Stored::EMPTY,
             writing_rollout: None,
             rollout_doubtful: true,
+            rollout_unwritten: false,
             failed: BTreeMap::new(),
             ran: BTreeMap::new(),
+            bereft: BTreeMap::new(),
             setbacks: Setbacks::default(),
             well: BTreeMap::new(),
             passed: BTreeSet::new(),

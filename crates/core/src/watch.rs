@@ -104,6 +104,12 @@ impl Watch {
         }
     }
 
+    /// What another node of this process may go on from: what is on its way is none of its own.
+    pub(crate) fn settled(&self) -> Self {
+        let doubted = self.doubted || self.closing;
+        Self { closing: false, doubted, ..self.clone() }
+    }
+
     /// Takes in that the member came to hold a lease while that was watched.
     pub(crate) fn expect(&mut self, ttl: Duration) {
         self.expected = Some(ttl);

@@ -39,8 +39,8 @@ pub(crate) enum Preparation {
 /// What a new roster changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orders {
-    /// Wanted, and wasn't.
-    pub(crate) new: Vec<DutyId>,
+    /// Wanted, and wasn't; and who held its lease before.
+    pub(crate) new: Vec<(DutyId, Option<MemberId>)>,
     /// Was wanted, and isn't; and for whom its lease is freed.
     pub(crate) gone: Vec<(DutyId, Option<MemberId>)>,
     /// To be prepared for.
@@ -193,7 +193,8 @@ impl Worker {
         }
         self.term = roster.term;
         self.revision = roster.revision;
-        let new = roster.duties.difference(&self.wanted).cloned().collect();
+        let new = roster.duties.difference(&self.wanted);
+        let new = new.map(|duty| (duty.clone(), roster.former.remove(duty))).collect();
         let gone = self.wanted.difference(&roster.duties);
         let gone = gone.map(|duty| (duty.clone(), roster.successors.remove(duty))).collect();
         let former = std::mem::take(&mut self.preparing);

@@ -9,11 +9,11 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::names;
 use incumbent_core::records::{ClusterLead, Evidence, Profile};
 use incumbent_core::settings::MIN_TTL;
-use incumbent_core::{Config, Placement, Timing};
+use incumbent_core::{Config, Past, Placement, Timing};
 use tokio::sync::oneshot;
 
 use crate::cluster::Cluster;
-use crate::command::Commands;
+use crate::command::{Command, Commands};
 use crate::driver;
 use crate::duty::Families;
 use crate::error::{EnvironmentError, JoinError};
@@ -46,6 +46,7 @@ pub struct Builder {
     evidence: Option<Evidence>,
     least_ttl: Duration,
     join_timeout: Duration,
+    past: Option<Past>,
     pub(crate) store: Option<String>,
 }
 
@@ -78,6 +79,7 @@ impl Builder {
             evidence: None,
             least_ttl: MIN_TTL,
             join_timeout: Duration::from_secs(30),
+            past: None,
             store: None,
         }
     }
@@ -202,6 +204,15 @@ impl Builder {
         self
     }
 
+    /// What a node of this process has seen in this cluster before, by [`Node::past`]. Should the
+    /// store have forgotten it, the new node knows as well as that one did: it waits for whoever may
+    /// still lead, and its terms go on above those that were lost.
+    #[must_use]
+    pub fn past(mut self, past: Past) -> Self {
+        self.past = Some(past);
+        self
+    }
+
     /// Allows a ttl below 3 s. For tests: over ordinary pauses such a node loses its leases.
     #[must_use]
     pub fn allow_short_ttl(mut self) -> Self {
@@ -256,6 +267,7 @@ impl Builder {
             queue,
             joined,
             join_within: self.join_timeout,
+            past: self.past,
         };
         thread::start()?;
         thread::spawn(driver::run(start))?;
@@ -329,6 +341,16 @@ impl Builder {
             host.evidence = self.evidence.clone().or_else(own_evidence);
         }
         Ok(profile)
+    }
+}
+
+impl Node {
+    /// What this node has seen of terms and their holders, for [`Builder::past`] of the next one that
+    /// this process joins with; nothing once it has left.
+    pub async fn past(&self) -> Option<Past> {
+        let (answer, answered) = oneshot::channel();
+        self.inner.commands.send(Command::Past(answer));
+        answered.await.ok()
     }
 }
 

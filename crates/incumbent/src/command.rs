@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent_core::records::DutySpec;
 use incumbent_core::{
-    Candidacy, DutyId, DutyStatus, LeaseName, MemberId, Moment, Planned, PlanningId,
+    Candidacy, DutyId, DutyStatus, LeaseName, MemberId, Moment, Past, Planned, PlanningId,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Subscribe(mpsc::Sender<Notice>),
     /// A plan was made, or could not be.
     Planned { id: PlanningId, result: Box<Result<Planned, String>> },
+    /// Say what this node has seen.
+    Past(oneshot::Sender<Past>),
     /// Leave in order.
     Leave(oneshot::Sender<Result<(), LeaveError>>),
     /// Nobody has a handle to the node any more: leave, and tell nobody.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::store::HintGuard;
-use incumbent_core::{Candidacy, Config, LeaseName, MemberId, Moment, Node as Protocol};
+use incumbent_core::{Candidacy, Config, LeaseName, MemberId, Moment, Node as Protocol, Past};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -70,6 +70,7 @@ pub(crate) struct Start {
     pub(crate) queue: UnboundedReceiver<Command>,
     pub(crate) joined: oneshot::Sender<Result<(), JoinError>>,
     pub(crate) join_within: Duration,
+    pub(crate) past: Option<Past>,
 }
 
 pub(crate) struct Driver {
@@ -144,9 +145,13 @@ impl Driver {
         let hint_guard = store.hints(&cluster, Arc::new(move || wake.notify_one()));
         config.push = hint_guard.is_some();
         let now = clock::now();
+        let mut core = Protocol::new(config.clone(), start.seed, now);
+        if let Some(past) = start.past {
+            core.recall(past);
+        }
         let joining = Joining { answer: start.joined, since: now, waits: start.join_within };
         Self {
-            core: Protocol::new(config.clone(), start.seed, now),
+            core,
             lanes: Lanes::new(store, Arc::clone(&cluster)),
             cluster,
             drain: start.drain,

@@ -207,7 +207,7 @@ pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
 pub use incumbent_core::survey::Trial;
 pub use incumbent_core::version::Basis;
-pub use incumbent_core::{DutyId, LeaseName, MemberId, Moment, Timing};
+pub use incumbent_core::{DutyId, LeaseName, MemberId, Moment, Past, Timing};
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;
 pub use incumbent_memory::MemoryStore;

@@ -118,6 +118,16 @@ impl Boundary {
             play: losses::first_holder,
         },
         Self {
+            name: "forgotten-by-the-next",
+            story: "a process joins anew, and then the store forgets who leads",
+            play: losses::forgotten_by_the_next,
+        },
+        Self {
+            name: "duty-forgotten",
+            story: "the store forgets the leases of duties alone, and one of these moves",
+            play: losses::duty_forgotten,
+        },
+        Self {
             name: "old-leases",
             story: "6,000 duties have been, a record takes a millisecond, and a leader is elected",
             play: sizes::old_leases,
@@ -420,6 +430,8 @@ mod tests {
         catches("losses-unseen", Plant::Core(Mutant::LossesCounted));
         catches("set-back", Plant::Core(Mutant::FormerNameStays));
         catches("first-holder", Plant::Core(Mutant::NewHolderUnexpected));
+        catches("forgotten-by-the-next", Plant::Core(Mutant::PastForgotten));
+        catches("duty-forgotten", Plant::Core(Mutant::FormerForgotten));
         catches("hint-between-reads", Plant::Core(Mutant::HintLostWhileLooking));
         catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
         catches("plan-from-the-past", Plant::Core(Mutant::StalePlanApplied));

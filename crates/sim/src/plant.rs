@@ -101,6 +101,8 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::ForgottenTakenAtOnce
         | Mutant::ForgottenElectedWithoutBeat
         | Mutant::NewHolderUnexpected
+        | Mutant::PastForgotten
+        | Mutant::FormerForgotten
         | Mutant::StampSentTwice
         | Mutant::MemberIdReused
         | Mutant::CreateRetriedAndBeatsOn => "one-leader",

@@ -305,14 +305,11 @@ impl DutyTimes {
     pub const END: u64 = 22;
 }
 
-/// In every third run without a deploy some nodes don't like to lead the cluster. The first does it
+/// In every third run some nodes don't like to lead the cluster. The first does it
 /// if it must.
 fn draw_cluster_leads(seed: u64, nodes: &mut [NodePlan]) {
     let mut random = Random::new(seed ^ 0x0001_ead5);
-    // Not yet beside deploys: there a new leader that lacks a list may move what runs (seed 13960
-    // with these draws in deploys too).
-    let deploys = nodes.iter().filter_map(|node| node.serves.as_ref()).any(|serves| serves.newest);
-    if random.below(3) > 0 || deploys {
+    if random.below(3) > 0 {
         return;
     }
     for (at, node) in nodes.iter_mut().enumerate() {

@@ -7,7 +7,8 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::records::{DutySpec, FamilyProfile, Profile};
 use incumbent_core::store::{ErrorKind, Exchange, Expect, Key, Put, Read, Reply, Stamp, Write};
 use incumbent_core::{
-    Candidacy, Config, Event, LeaseName, Moment, Node, Planning, Request, RequestId, Timing,
+    Candidacy, Config, DutyId, DutyStatus, Event, LeaseName, Moment, Node, Planning, Request,
+    RequestId, Timing,
 };
 
 use crate::duties::FAMILY;
@@ -98,6 +99,17 @@ impl Stage {
         self.nodes.len() - 1
     }
 
+    /// The node is gone at once, and another enters that knows what it has seen.
+    pub(crate) fn enter_after(&mut self, node: usize, name: &str) -> usize {
+        let past = self.node(node).map(Node::past);
+        self.exit(node);
+        let next = self.enter(name, false);
+        if let (Some(Some(core)), Some(past)) = (self.nodes.get_mut(next), past) {
+            core.recall(past);
+        }
+        next
+    }
+
     pub(crate) fn exit(&mut self, node: usize) {
         if let Some(node) = self.nodes.get_mut(node) {
             *node = None;
@@ -146,6 +158,16 @@ impl Stage {
         let now = self.moment();
         if let Some(Some(core)) = self.nodes.get_mut(node) {
             core.stopped(now, lease, term);
+        }
+    }
+
+    /// What the node was elected for has started.
+    pub(crate) fn started(&mut self, node: usize, duty: &DutyId) {
+        let now = self.moment();
+        if let Some(Some(core)) = self.nodes.get_mut(node)
+            && let Some(term) = core.trusts(&duty.lease(), now)
+        {
+            core.tell_status(now, duty, term, DutyStatus::Active);
         }
     }
 

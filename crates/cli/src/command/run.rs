@@ -179,9 +179,10 @@ async fn serve(session: &Session, arguments: &RunArguments) -> Outcome {
     if std::process::id() == 1 {
         signals::reap_strangers()?;
     }
-    let mut again = false;
+    let (mut again, mut past) = (false, None);
     loop {
-        let mut round = Round { session, arguments, signals: &mut signals, again };
+        let (signals, past) = (&mut signals, &mut past);
+        let mut round = Round { session, arguments, signals, again, past };
         match round.play().await {
             Ok(Outlook::Over(None)) => return Ok(()),
             Ok(Outlook::Over(Some(code))) => return Err(Failure::silent(code)),

@@ -175,8 +175,11 @@ impl Node {
 
     fn obey_roster(&mut self, now: Moment, roster: Roster) {
         let orders = self.worker.obey(roster);
-        for duty in orders.new {
+        for (duty, former) in orders.new {
             self.campaign(now, duty.lease(), Candidacy::default());
+            if let Some(former) = former {
+                self.learn_former(&duty.lease(), former);
+            }
             if self.config.planted.is(Mutant::DutyWithoutLease) {
                 self.elect(now, &duty.lease(), 1);
             }

@@ -2,7 +2,7 @@
 
 use super::decide::{look_or_wait, look_until};
 use super::{Lane, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Planted, Purpose, keys};
-use crate::lease::{JUMP, Lease, Move, Stage};
+use crate::lease::{JUMP, Lease, Memory, Move, Stage};
 use crate::records::Content;
 use crate::watch::{Verdict, Watch};
 
@@ -11,17 +11,27 @@ use crate::watch::{Verdict, Watch};
 const EPOCH: u64 = 1_704_067_200;
 
 /// Of this many leases that it doesn't want any more a node remembers the terms.
-const MOST_MEMORIES: usize = 4096;
+pub(super) const MOST_MEMORIES: usize = 4096;
 
 impl Node {
     /// Drops a lease, but not what must hold of it if it is wanted again.
     pub(super) fn forget(&mut self, name: &LeaseName) {
         let Some(lease) = self.leases.remove(name) else { return };
-        if lease.memory.term > 0 {
+        if lease.memory.highest > 0 {
             self.memories.insert(name.clone(), lease.memory);
         }
         while self.memories.len() > MOST_MEMORIES {
             self.memories.pop_first();
+        }
+    }
+
+    /// Takes in that a lease was held by another. If it isn't there, the store has lost it.
+    pub(super) fn learn_former(&mut self, name: &LeaseName, holder: MemberId) {
+        let forgets = self.config.planted.is(Mutant::FormerForgotten);
+        let Some(lease) = self.leases.get_mut(name).filter(|_| !forgets) else { return };
+        if lease.memory.highest == 0 {
+            lease.memory =
+                Memory { highest: 1, term: 1, holder: Some(holder), ..Memory::default() };
         }
     }
 

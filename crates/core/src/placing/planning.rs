@@ -52,9 +52,13 @@ pub struct Planning {
     pub(super) rosters: BTreeMap<MemberId, Stored<Arc<Roster>>>,
     pub(super) unsettled: BTreeSet<MemberId>,
     pub(super) ran: BTreeMap<DutyId, BTreeSet<String>>,
+    /// Who has, or had, duties without a node, and which duties their member may not have held yet.
+    pub(super) bereft: BTreeMap<DutyId, MemberId>,
+    pub(super) unsure: BTreeMap<MemberId, BTreeSet<DutyId>>,
     pub(super) avoided: Arc<Avoided>,
     pub(super) moves: Stored<Moves>,
     pub(super) rollout: Stored<Rollout>,
+    pub(super) rollout_unwritten: bool,
     /// What members say about themselves that are gone and didn't leave in order.
     pub(super) lingering: Vec<Arc<Profile>>,
     pub(super) soundings: Soundings,
@@ -98,6 +102,7 @@ struct Wanted {
     duties: BTreeSet<DutyId>,
     preparing: BTreeSet<DutyId>,
     successors: BTreeMap<DutyId, MemberId>,
+    former: BTreeMap<DutyId, MemberId>,
 }
 
 impl Planning {
@@ -244,7 +249,7 @@ impl Planning {
             }
             None => rollout.families.is_empty() && self.rollout.version.is_none(),
         };
-        if unchanged {
+        if unchanged && !self.rollout_unwritten {
             return None;
         }
         rollout.term = self.term;
@@ -308,7 +313,12 @@ impl Planning {
         (wanted.into_iter().filter_map(draft).collect(), cut)
     }
 
-    /// Who loses a duty to another frees its lease for that one.
+    /// Whether a member may not have held the lease of a duty on its roster yet.
+    fn is_unsure(&self, id: &MemberId, duty: &DutyId) -> bool {
+        self.unsure.get(id).is_none_or(|unsure| unsure.contains(duty))
+    }
+
+    /// Who loses a duty to another frees its lease for that one, which knows from whom it comes.
     fn name_successors(
         &self,
         question: &Question,
@@ -317,11 +327,17 @@ impl Planning {
     ) {
         for step in &plan.moves {
             let member = |at: Option<usize>| question.members.get(at?);
-            if let (Some(duty), Some(from), Some(to)) =
-                (question.duties.get(step.duty), member(step.from), member(step.to))
-                && let Some(wanted) = wanted.get_mut(from)
-            {
+            let (Some(duty), Some(to)) = (question.duties.get(step.duty), member(step.to)) else {
+                continue;
+            };
+            let from = member(step.from);
+            if let Some(wanted) = from.and_then(|from| wanted.get_mut(from)) {
                 wanted.successors.insert(duty.clone(), to.clone());
+            }
+            let from = from.filter(|from| !self.is_unsure(from, duty));
+            let former = self.bereft.get(duty).or(from).filter(|former| *former != to);
+            if let (Some(former), Some(wanted)) = (former, wanted.get_mut(to)) {
+                wanted.former.insert(duty.clone(), former.clone());
             }
         }
     }
@@ -333,7 +349,7 @@ impl Planning {
         wanted: Wanted,
         cut: &mut Vec<DutyId>,
     ) -> Option<Draft> {
-        let Wanted { mut duties, preparing, successors } = wanted;
+        let Wanted { mut duties, preparing, successors, mut former } = wanted;
         let stored = self.rosters.get(id);
         let before = stored.and_then(|stored| stored.content.as_ref());
         let keeps = self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone);
@@ -342,6 +358,12 @@ impl Planning {
             let unknown = |duty: &&DutyId| !known.contains_key(*duty);
             duties.extend(before.duties.iter().filter(unknown).cloned());
         }
+        let earlier = before.into_iter().flat_map(|before| &before.former);
+        let lasts = |(duty, _): &(&DutyId, &MemberId)| {
+            duties.contains(*duty) && self.is_unsure(id, duty) && !former.contains_key(*duty)
+        };
+        let lasting: Vec<_> = earlier.filter(lasts).map(|(a, b)| (a.clone(), b.clone())).collect();
+        former.extend(lasting);
         let serves = self.members.get(id).is_some_and(|member| !member.families.is_empty())
             && !self.planted.is(Mutant::NoEmptyRosters);
         if stored.is_none() && duties.is_empty() && !serves {
@@ -350,7 +372,7 @@ impl Planning {
             return None;
         }
         let empty = Roster::empty(id.clone(), self.term);
-        let mut roster = Roster { duties, preparing, successors, ..empty };
+        let mut roster = Roster { duties, preparing, successors, former, ..empty };
         cut.extend(roster.cut(self.max_value));
         let duties = &roster.duties;
         let same = |it: &Arc<Roster>| it.duties == *duties && it.preparing == roster.preparing;

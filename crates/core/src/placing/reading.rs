@@ -165,6 +165,8 @@ impl Placing {
         self.heed(content.as_ref().map_or(0, |rollout| rollout.term));
         if self.rollout.content.as_ref().is_none_or(|known| known.term < self.term) {
             self.rollout.content = content;
+        } else {
+            self.rollout_unwritten = self.rollout.content != content;
         }
         self.rollout.version = Some(stored.version.clone());
     }
@@ -278,9 +280,11 @@ impl Placing {
                     self.setbacks.noted(rollout);
                 }
                 self.rollout = Stored { content: self.writing_rollout.take(), version };
+                self.rollout_unwritten = false;
             }
             (Subject::Rollout, _) => {
-                self.writing_rollout = None;
+                // Rosters of the same plan may be in the store: what it decided stays decided.
+                self.rollout.content = self.writing_rollout.take();
                 self.rollout_doubtful = true;
                 self.next = now + Duration::from_millis(200);
             }
@@ -316,5 +320,36 @@ impl Page {
         }
         self.room = self.room.saturating_sub(units);
         self.keys.insert(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Version;
+
+    #[test]
+    fn what_came_back_from_a_version_is_not_forgotten_if_its_write_is_in_doubt() {
+        let stored = |rollout: &Rollout, version: &str| Record {
+            key: keys::rollout(),
+            value: rollout.bytes(),
+            version: Version::new(version),
+            age: None,
+        };
+        let mut placing = Placing::new(6);
+        let before = Rollout::none(6);
+        placing.rollout =
+            Stored { content: Some(before.clone()), version: Some(Version::new("1")) };
+        let mut decided = before.clone();
+        decided.give_up("work", "d1", "3", "it did not start in time");
+        placing.writing_rollout = Some(decided.clone());
+        placing.wrote(Moment::START, &Subject::Rollout, Err(ErrorKind::Unknown));
+        assert!(placing.rollout_doubtful);
+        placing.observe_rollout(&stored(&before, "1"));
+        assert_eq!(placing.rollout.content.as_ref(), Some(&decided), "it has not landed");
+        assert!(placing.rollout_unwritten, "so that it is written again");
+        placing.observe_rollout(&stored(&decided, "2"));
+        assert_eq!(placing.rollout.content.as_ref(), Some(&decided), "it has landed");
+        assert!(!placing.rollout_unwritten);
     }
 }

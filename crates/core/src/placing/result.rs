@@ -48,6 +48,11 @@ impl Placing {
     /// Hands out the plan that is to be made.
     pub(crate) fn next_planning(&mut self, round: &Round<'_>, id: PlanningId) -> Option<Planning> {
         let draining = self.still_draining();
+        let unsure = self.rosters.keys().map(|id| (id.clone(), self.unsure(id))).collect();
+        let mut bereft = self.bereft.clone();
+        for (id, duties) in &self.draining {
+            bereft.extend(duties.keys().map(|duty| (duty.clone(), id.clone())));
+        }
         let soundings = self.soundings();
         let underway = self.underway.as_mut().filter(|underway| underway.id.is_none())?;
         let leader = round.leader;
@@ -79,9 +84,12 @@ impl Placing {
             rosters: self.rosters.clone(),
             unsettled: self.unsettled.clone(),
             ran: self.ran.clone(),
+            bereft,
+            unsure,
             avoided: Arc::clone(&self.avoided),
             moves: self.moves.clone(),
             rollout: self.rollout.clone(),
+            rollout_unwritten: self.rollout_unwritten,
             lingering: leader.lingering().cloned().collect(),
             soundings,
             placement: round.placement.clone(),
@@ -98,6 +106,18 @@ impl Placing {
         }
         let duties = |draining: &BTreeMap<DutyId, Moment>| draining.keys().cloned().collect();
         self.draining.iter().map(|(id, draining)| (id.clone(), duties(draining))).collect()
+    }
+
+    /// The duties on a member's roster of which it isn't known that it has held their leases.
+    pub(super) fn unsure(&self, id: &MemberId) -> BTreeSet<DutyId> {
+        let report = self.reports.get(id);
+        let starts = |duty: &DutyId| report.is_some_and(|it| it.starting.contains(duty));
+        let fails = |duty: &DutyId| report.is_some_and(|it| it.failing.contains_key(duty));
+        let pending = self.pending.get(id).into_iter().flat_map(BTreeMap::keys);
+        // Whoever didn't start one in its time may have waited for its lease.
+        let avoided = self.avoided.iter().filter(|(_, avoided)| avoided.contains_key(id));
+        let late = avoided.map(|(duty, _)| duty).filter(|duty| !fails(duty));
+        pending.filter(|duty| !starts(duty)).chain(late).cloned().collect()
     }
 
     /// Takes in a plan that was made, or that it could not be.
@@ -191,6 +211,7 @@ impl Placing {
         pending.extend(new.iter().map(|duty| (duty.clone(), (round.now, roster.revision))));
         pending.retain(|duty, _| roster.duties.contains(duty));
         self.ran.retain(|duty, _| !roster.duties.contains(duty));
+        self.bereft.retain(|duty, _| !roster.duties.contains(duty));
         let profile = round.leader.profile(&id);
         self.setbacks.assign(round.now, &roster, &new, |duty| {
             // Without another version there is none to go back to.

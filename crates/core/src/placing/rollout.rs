@@ -148,7 +148,7 @@ impl Planning {
     /// Promotions and aborts are done once the store has them; what is meant by them may be gone.
     pub(super) fn heeded(&self) -> Vec<(Key, Version, Vec<u8>)> {
         use crate::records::Content;
-        let stored = self.rollout.content.as_ref();
+        let stored = self.rollout.content.as_ref().filter(|_| !self.rollout_unwritten);
         let known = |family: &str| stored.and_then(|stored| stored.families.get(family));
         let mut heeded = Vec::new();
         for (key, at, intent) in &self.wishes {
@@ -221,7 +221,12 @@ impl Placing {
     /// Notes what duties ran as that have lost their node.
     pub(super) fn note_lost(&mut self, round: &Round<'_>) {
         self.ran.retain(|duty, _| self.duties.contains_key(duty));
+        self.bereft.retain(|duty, _| self.duties.contains_key(duty));
         for (id, roster) in self.rosters.iter().filter(|(id, _)| !round.leader.is_alive(id)) {
+            let unsure = self.unsure(id);
+            let duties = roster.content.iter().flat_map(|roster| &roster.duties);
+            let held = duties.filter(|duty| !unsure.contains(duty));
+            self.bereft.extend(held.map(|duty| (duty.clone(), id.clone())));
             let Some(profile) = round.leader.profile(id) else { continue };
             for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
                 let versions = self.duties.get(duty).map_or(0, BTreeMap::len);

@@ -30,6 +30,9 @@ pub struct Roster {
     /// For whom the leases of duties are freed that have left the roster.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub successors: BTreeMap<DutyId, MemberId>,
+    /// Who held the leases of duties that are new here: one that isn't there is lost, and not new.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub former: BTreeMap<DutyId, MemberId>,
     /// Fields of other versions.
     #[serde(flatten)]
     pub extra: Extra,
@@ -47,6 +50,7 @@ impl Roster {
             duties: BTreeSet::new(),
             preparing: BTreeSet::new(),
             successors: BTreeMap::new(),
+            former: BTreeMap::new(),
             extra: Extra::new(),
         }
     }
@@ -84,7 +88,9 @@ impl Roster {
             fits
         };
         self.preparing.retain(|duty| fits(size(duty)));
-        self.successors.retain(|duty, member| fits(size(duty) + member.as_str().len() + 8));
+        let mut named = |duty: &DutyId, it: &mut MemberId| fits(size(duty) + it.as_str().len() + 8);
+        self.successors.retain(&mut named);
+        self.former.retain(&mut named);
         over
     }
 }

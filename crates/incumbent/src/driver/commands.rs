@@ -81,6 +81,7 @@ impl Driver {
                 let state = self.state();
                 self.subscribers.add(subscriber, state);
             }
+            Command::Past(answer) => drop(answer.send(self.core.past())),
             Command::Leave(answer) => self.leave(Some(answer)),
             Command::Abandon => self.leave(None),
         }

@@ -97,7 +97,10 @@ impl Driver {
     pub(super) fn start_over(&mut self) {
         if std::mem::take(&mut self.broken) {
             let now = clock::now();
+            // What was seen stays seen; nothing else of the core that panicked counts.
+            let past = self.core.past();
             self.core = Protocol::new(self.config.clone(), seed::draw(), now);
+            self.core.recall(past);
             for (lease, contest) in &self.contests {
                 self.core.campaign(now, lease.clone(), contest.candidacy.clone());
             }

@@ -1,10 +1,11 @@
 //! Reads that are stale, and stores that forget.
 
-use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
+use incumbent_core::records::{DutySpec, LeaseRecord, MemberRecord, MemberState};
 use incumbent_core::store::Write;
-use incumbent_core::{Event, LeaseName, Request};
+use incumbent_core::{DutyId, Event, LeaseName, Request, keys};
 
 use super::{lease, one_leader, violated};
+use crate::duties::FAMILY;
 use crate::invariants::Violation;
 use crate::plant::Plant;
 use crate::stage::{Pass, Stage, TTL, reads};
@@ -239,6 +240,69 @@ pub(super) fn first_holder(plant: Plant) -> Result<(), Violation> {
         return Ok(());
     }
     violated(&stage, "liveness", "nobody leads after the loss".to_owned())
+}
+
+/// O6: what the node before has seen is known to the next one of its process.
+pub(super) fn forgotten_by_the_next(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let [holder, waiting] = two(&mut stage);
+    let next = stage.enter_after(waiting, "c");
+    stage.campaign(next, &lease());
+    stage.forget(&[""]);
+    let nodes = [holder, next];
+    for _ in 0..3 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    match nodes.iter().find_map(|node| stage.trusts(*node, &lease())) {
+        Some(term) if term > 1_000 => Ok(()),
+        Some(term) => violated(&stage, "terms", format!("term {term} may have been given before")),
+        None => violated(&stage, "liveness", "nobody leads after the loss".to_owned()),
+    }
+}
+
+/// O6: to the lease of a duty every other node is a newcomer, but for what its roster says.
+pub(super) fn duty_forgotten(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let named = ["d1", "d2"];
+    let specs = named.map(DutySpec::named);
+    let duties: Vec<DutyId> =
+        named.iter().filter_map(|name| DutyId::new(FAMILY, name).ok()).collect();
+    stage.enter("a", true);
+    let first = stage.enter("b", false);
+    stage.serve(first, &[], &specs);
+    stage.play(stage.now + TTL, |_, _| Pass::Through);
+    duties.iter().for_each(|duty| stage.started(first, duty));
+    stage.play(stage.now + TTL, |_, _| Pass::Through);
+    stage.forget(&[keys::duty_leases().as_str()]);
+    let second = stage.enter("c", false);
+    stage.serve(second, &[], &specs);
+    let trusts = |stage: &Stage, node, duty: &DutyId| stage.trusts(node, &duty.lease());
+    for _ in 0..4 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        for duty in &duties {
+            let terms = [first, second].map(|node| trusts(&stage, node, duty));
+            if terms.iter().all(Option::is_some) {
+                let story = format!("{duty} runs in terms {terms:?} at once");
+                return violated(&stage, "one-leader", story);
+            }
+        }
+    }
+    // What moves ends where it was, and begins where it is to be.
+    let ending = |duty: &&DutyId| {
+        let held = stage.node(first).and_then(|node| node.held(&duty.lease()));
+        held.is_none() && trusts(&stage, first, duty).is_some()
+    };
+    let Some(moved) = duties.iter().find(ending) else {
+        return violated(&stage, "script", "nothing was to move".to_owned());
+    };
+    stage.stopped(first, &moved.lease(), 1);
+    stage.play(stage.now + 4 * TTL, |_, _| Pass::Through);
+    match trusts(&stage, second, moved) {
+        Some(term) if term > 1_000 => Ok(()),
+        Some(term) => violated(&stage, "terms", format!("term {term} may have been given before")),
+        None => violated(&stage, "placed", format!("{moved} runs nowhere")),
+    }
 }
 
 /// Whether a request takes a lease: it writes one that somebody holds.

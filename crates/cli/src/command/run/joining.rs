@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::store::ErrorKind;
-use incumbent::{JoinError, Moment, Node, OpenError, OpenStore, clock};
+use incumbent::{JoinError, Moment, Node, OpenError, OpenStore, Past, clock};
 use incumbent_supervise::Guard;
 
 use super::RunArguments;
@@ -64,11 +64,13 @@ pub(crate) async fn join(
     arguments: &RunArguments,
     guard: &Guard,
     patience: &Patience,
+    past: Option<&Past>,
 ) -> Outcome<(OpenStore, Node)> {
     let mut teller = Teller { session, said: None };
     let mut pause = SOONEST;
     loop {
-        let refusal = match teller.during(attempt(session, arguments, guard, patience)).await {
+        let refusal = match teller.during(attempt(session, arguments, guard, patience, past)).await
+        {
             Ok(joined) => {
                 teller.done();
                 return Ok(joined);
@@ -132,6 +134,7 @@ async fn attempt(
     arguments: &RunArguments,
     guard: &Guard,
     patience: &Patience,
+    past: Option<&Past>,
 ) -> Result<(OpenStore, Node), Refusal> {
     let place = &session.place;
     let Ok(opened) = tokio::time::timeout(patience.left(), place.try_open()).await else {
@@ -146,6 +149,9 @@ async fn attempt(
         .witness(!arguments.no_witness)
         .membership(false)
         .join_timeout(readable(patience.left()));
+    if let Some(past) = past {
+        builder = builder.past(past.clone());
+    }
     builder = match &arguments.node {
         Some(name) => builder.name(name),
         None => builder.name(format!("{}:{}", incumbent::host_name(), std::process::id())),

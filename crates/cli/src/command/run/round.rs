@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::store::{Exchange, Lane, Write};
-use incumbent::{Campaign, Event, Leadership, Loss, MemberId, Node, OpenStore};
+use incumbent::{Campaign, Event, Leadership, Loss, MemberId, Node, OpenStore, Past};
 use incumbent_store_common::absolute;
 use incumbent_supervise::{Guard, Layout, Status, Trust, Ward};
 
@@ -37,6 +37,8 @@ pub(crate) struct Round<'a> {
     pub(crate) signals: &'a mut Signals,
     /// Whether there was a round before, whose lease was lost.
     pub(crate) again: bool,
+    /// What the node of the round before has seen.
+    pub(crate) past: &'a mut Option<Past>,
 }
 
 impl Round<'_> {
@@ -50,8 +52,9 @@ impl Round<'_> {
             Layout::Isolated => self.session.detail("supervised in a PID namespace of its own"),
         }
         let patience = Patience::new(self.arguments, self.again);
+        let past = self.past.as_ref();
         let joined = tokio::select! {
-            joined = joining::join(self.session, self.arguments, &guard, &patience) => joined,
+            joined = joining::join(self.session, self.arguments, &guard, &patience, past) => joined,
             signal = self.signals.ending() => return Ok(interrupted(signal)),
         };
         let (store, node) = joined?;
@@ -61,6 +64,8 @@ impl Round<'_> {
         let patience = patience.of_lease(self.arguments);
         let outlook = self.contend(&node, guard, patience).await;
         notify("STOPPING=1");
+        let seen = tokio::time::timeout(FAREWELL, node.past()).await;
+        *self.past = seen.ok().flatten().or(self.past.take());
         let member = node.member();
         let left = tokio::time::timeout(FAREWELL, node.leave()).await;
         if let (Ok(Ok(())), Some(member)) = (left, member) {
