@@ -5,15 +5,21 @@
 #[cfg(feature = "candidates")]
 mod arena;
 #[cfg(feature = "candidates")]
+mod conformance;
+#[cfg(feature = "candidates")]
 mod distance;
 #[cfg(feature = "candidates")]
 mod proxy;
 #[cfg(feature = "candidates")]
 mod secrets;
 pub mod server;
+#[cfg(feature = "candidates")]
+pub mod store;
 
 #[cfg(feature = "candidates")]
 pub use arena::{Account, Entry, History, Loss, Order, Violation, ask, check, compete, stand};
+#[cfg(feature = "candidates")]
+pub use conformance::{breaking, passed};
 #[cfg(feature = "candidates")]
 pub use distance::{Reset, Trial, hold_through_resets};
 #[cfg(feature = "candidates")]

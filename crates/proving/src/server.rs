@@ -186,6 +186,30 @@ impl Drop for Server {
     }
 }
 
+/// A kind of private server of a test's own, to which the test adds what it needs.
+#[macro_export]
+macro_rules! own_server {
+    () => {
+        /// A server of its own for a test that stops or changes it.
+        pub struct Server($crate::Server);
+
+        impl std::ops::Deref for Server {
+            type Target = $crate::Server;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+    };
+}
+
+/// A URL with one more parameter.
+#[must_use]
+pub fn with_parameter(url: &str, name: &str, value: &str) -> String {
+    let joint = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{joint}{name}={value}")
+}
+
 /// The URL of the server that the environment names, or of one that all tests of this process share.
 fn shared(
     variable: &str,

@@ -1,6 +1,6 @@
 //! What an error means, for a caller and for the connection.
 
-use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_core::store::{ErrorKind, Exchange, StoreError};
 
 /// What the server had been asked when an error happened, which decides what may have been
 /// applied.
@@ -13,6 +13,12 @@ pub enum Sent {
 }
 
 impl Sent {
+    /// What sending an exchange means.
+    #[must_use]
+    pub fn of(exchange: &Exchange) -> Self {
+        if exchange.writes.is_empty() { Self::Nothing } else { Self::Write }
+    }
+
     /// What a caller may conclude if no answer came.
     #[must_use]
     pub fn unanswered(self) -> ErrorKind {

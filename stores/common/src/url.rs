@@ -18,30 +18,45 @@ mod tests;
 pub use absolute::absolute;
 pub use decode::{decoded_bytes, encoded};
 pub use endpoint::Endpoint;
-pub use form::Form;
+pub use form::{Form, Kind, Parameter};
+pub use options::{Options, misunderstood};
 pub use shown::{has_secret, names_a_user, shown, shown_scheme, without_secrets};
 
 use incumbent_core::store::StoreError;
 
+use crate::secret::Secret;
 use decode::decoded;
 use parts::Parts;
 use shown::are_hosts;
+
+/// Looks up a variable of the environment.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The environment of this process.
+pub fn process_environment() -> Environment<'static> {
+    &|name| std::env::var(name).ok()
+}
 
 /// A URL of a store, taken apart. It holds what is secret, so it can't be shown.
 #[derive(Clone, Copy)]
 pub struct StoreUrl<'a> {
     form: &'static Form,
+    environment: Environment<'a>,
     scheme: &'a str,
     parts: Parts<'a>,
 }
 
 impl<'a> StoreUrl<'a> {
-    /// Takes a URL apart that is to have this form.
+    /// Takes a URL apart that is to have this form. What it leaves open may stand in the environment.
     ///
     /// # Errors
     ///
     /// Rejected if it has another scheme, or isn't certain where its password ends.
-    pub fn parse(text: &'a str, form: &'static Form) -> Result<Self, StoreError> {
+    pub fn parse(
+        text: &'a str,
+        form: &'static Form,
+        environment: Environment<'a>,
+    ) -> Result<Self, StoreError> {
         let known = text.split_once("://").filter(|(scheme, _)| form.schemes.contains(scheme));
         let Some((scheme, rest)) = known else {
             let Form { name, example, .. } = form;
@@ -54,7 +69,7 @@ impl<'a> StoreUrl<'a> {
         if !are_hosts(parts.hosts) {
             return Err(form.no_host());
         }
-        Ok(Self { form, scheme, parts })
+        Ok(Self { form, environment, scheme, parts })
     }
 
     /// What stands before the `://`.
@@ -100,6 +115,19 @@ impl<'a> StoreUrl<'a> {
         endpoints.ok_or_else(|| self.form.no_host())
     }
 
+    /// The one host, where there may be no more.
+    ///
+    /// # Errors
+    ///
+    /// Rejected as by [`StoreUrl::endpoints`], and if there are several.
+    pub fn endpoint(&self, port: u16) -> Result<Endpoint, StoreError> {
+        let mut endpoints = self.endpoints(port)?;
+        match (endpoints.pop(), endpoints.is_empty()) {
+            (Some(endpoint), true) => Ok(endpoint),
+            _ => Err(self.malformed("it names several hosts, of which there may be one")),
+        }
+    }
+
     /// What follows the host as it stands there, with the slash that it starts with.
     #[must_use]
     pub fn raw_path(&self) -> &'a str {
@@ -116,23 +144,35 @@ impl<'a> StoreUrl<'a> {
         self.decoded("what follows the host", path.strip_prefix('/').unwrap_or(path))
     }
 
-    /// The options with their values, each at most once. They may be any.
+    /// What follows the question mark.
     ///
     /// # Errors
     ///
-    /// Rejected if one stands there twice or is badly escaped.
-    pub fn any_options(&self) -> Result<Vec<(&'a str, String)>, StoreError> {
-        self.form.any_options(self.parts.query)
+    /// As [`Form::options`].
+    pub fn options(&self) -> Result<Options, StoreError> {
+        self.form.options(self.parts.query)
     }
 
-    /// The options with their values, each at most once, and all of them known to this form.
+    /// The password: all that the file holds which `passwordfile=` names, or what stands in the URL,
+    /// or what this variable holds.
     ///
     /// # Errors
     ///
-    /// Rejected if one isn't known, stands there twice or is badly escaped. The value of one that
-    /// isn't known is not repeated: who mistypes `password` has a password there.
-    pub fn options(&self) -> Result<Vec<(&'a str, String)>, StoreError> {
-        self.form.options(self.parts.query)
+    /// Rejected if the URL has both, or it is badly escaped.
+    pub fn secret(&self, options: &Options, variable: &str) -> Result<Secret, StoreError> {
+        let given = self.password()?.filter(|password| !password.is_empty());
+        match (options.file("passwordfile"), given) {
+            (Some(_), Some(_)) => Err(StoreError::rejected(format!(
+                "the URL of {} has a password and passwordfile=: keep one",
+                self.form.name
+            ))),
+            (Some(path), None) => Ok(Secret::File(path)),
+            (None, Some(password)) => Ok(Secret::Given(password)),
+            (None, None) => Ok(match (self.environment)(variable) {
+                Some(password) if !password.is_empty() => Secret::Given(password),
+                _ => Secret::None,
+            }),
+        }
     }
 
     /// The error for a URL that can't be understood for this reason.

@@ -1,15 +1,21 @@
 //! Names and passwords become tokens, which etcd forgets after a while.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::Sent;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tonic::Code;
 
 use crate::error;
 use crate::link::{Link, TokenText};
 use crate::options::User;
 use crate::wire::{AUTHENTICATE, AuthenticateRequest, AuthenticateResponse};
+
+/// How long a connection waits for the token that another one asks for: that one may hang.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The token that all connections of a store share: making one costs the server a slow hash.
 pub(crate) struct Tokens {
@@ -35,15 +41,19 @@ impl Tokens {
 
     /// The current token, made over this connection if there is none.
     pub(crate) async fn token(&self, link: &Link) -> Result<Token, StoreError> {
-        let mut current = self.current.lock().await;
-        if let Some(token) = &*current {
+        let mut current = timeout(PATIENCE, self.current.lock()).await.ok();
+        if let Some(token) = current.as_ref().and_then(|current| current.as_ref()) {
             return Ok(token.clone());
         }
         let text = match &self.user {
             Some(user) => self.authenticate(link, user).await?,
             None => None,
         };
-        Ok(current.insert(Token(Arc::new(text))).clone())
+        let token = Token(Arc::new(text));
+        if let Some(current) = &mut current {
+            **current = Some(token.clone());
+        }
+        Ok(token)
     }
 
     /// Forgets a token that the server didn't take, unless there is a newer one already.
@@ -59,14 +69,14 @@ impl Tokens {
         link: &Link,
         user: &User,
     ) -> Result<Option<TokenText>, StoreError> {
-        let (name, password) = (user.name.clone(), user.password.read()?);
-        let question = AuthenticateRequest { name, password };
+        let password = user.password.read("passwordfile")?.unwrap_or_default();
+        let question = AuthenticateRequest { name: user.name.clone(), password };
         let answer = link.ask::<_, AuthenticateResponse>(AUTHENTICATE, question, None).await;
         match answer {
             Ok(AuthenticateResponse { token }) => {
                 let mut text = TokenText::try_from(token).map_err(|_| {
                     StoreError::unavailable(format!(
-                        "{}: the token that it gave can't be sent back",
+                        "{}: the token that it issued can't be sent back",
                         self.place
                     ))
                 })?;
@@ -75,12 +85,7 @@ impl Tokens {
             }
             // Passwords were switched off, and a name does no harm.
             Err(failure) if failure.status.code() == Code::FailedPrecondition => Ok(None),
-            Err(failure) => {
-                if error::means_trouble(&failure) {
-                    link.suspect();
-                }
-                Err(error::translate(&self.place, &failure, false))
-            }
+            Err(failure) => Err(error::translate(&self.place, &failure, Sent::Nothing).error),
         }
     }
 }

@@ -4,9 +4,10 @@
 //! with the same code. What isn't known for sure is unknown.
 
 use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_store_common::{Failure, Sent, chain};
 use tonic::{Code, Status};
 
-use crate::link::{Failure, told};
+use crate::link::Unanswered;
 
 /// What the server's words mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,32 +23,26 @@ enum Meaning {
 }
 
 /// The error that callers see, after a request with or without writes.
-pub(crate) fn translate(place: &str, failure: &Failure, writes: bool) -> StoreError {
+pub(crate) fn translate(place: &str, failure: &Unanswered, sent: Sent) -> Failure {
     let status = &failure.status;
     let said = said(status);
     let (kind, step) = match meaning(status) {
         Meaning::Wrong(step) => (ErrorKind::Rejected, step),
         Meaning::NotNow | Meaning::Token => (ErrorKind::Unavailable, ""),
-        Meaning::Unclear(step) if writes && failure.sent => (ErrorKind::Unknown, step),
+        Meaning::Unclear(step) if failure.sent => (sent.unanswered(), step),
         Meaning::Unclear(step) => (ErrorKind::Unavailable, step),
     };
     let message = format!("{place}: {said}{}{step}", if step.is_empty() { "" } else { ". " });
-    StoreError { kind, message }
-}
-
-/// After no answer in time.
-pub(crate) fn timed_out(place: &str, waited: std::time::Duration, unsure: bool) -> StoreError {
-    let kind = if unsure { ErrorKind::Unknown } else { ErrorKind::Unavailable };
-    StoreError { kind, message: format!("{place} did not answer within {waited:?}") }
+    Failure { error: StoreError { kind, message }, keep: !means_trouble(failure) }
 }
 
 /// Whether the server wants another token.
-pub(crate) fn is_about_token(failure: &Failure) -> bool {
+pub(crate) fn is_about_token(failure: &Unanswered) -> bool {
     meaning(&failure.status) == Meaning::Token
 }
 
 /// Whether another connection, perhaps to another member, may fare better.
-pub(crate) fn means_trouble(failure: &Failure) -> bool {
+fn means_trouble(failure: &Unanswered) -> bool {
     let theirs = failure.status.message().starts_with("etcdserver: ");
     !theirs || failure.status.code() == Code::Unavailable
 }
@@ -98,7 +93,7 @@ fn meaning(status: &Status) -> Meaning {
 fn said(status: &Status) -> String {
     // Without a text of the server's, the causes are in the sources.
     match status.message() {
-        "" => told(status),
+        "" => chain(status),
         text => text.to_owned(),
     }
 }
@@ -107,9 +102,9 @@ fn said(status: &Status) -> String {
 mod tests {
     use super::*;
 
-    fn kind(code: Code, text: &str, sent: bool, writes: bool) -> ErrorKind {
-        let failure = Failure { status: Status::new(code, text), sent };
-        translate("etcd at h:1", &failure, writes).kind
+    fn kind(code: Code, text: &str, left: bool, sent: Sent) -> ErrorKind {
+        let failure = Unanswered { status: Status::new(code, text), sent: left };
+        translate("etcd at h:1", &failure, sent).error.kind
     }
 
     #[test]
@@ -131,10 +126,18 @@ mod tests {
             (Code::Unknown, "raft proposal dropped"),
             (Code::Internal, ""),
         ] {
-            assert_eq!(kind(code, text, true, true), ErrorKind::Unknown, "{code:?} {text}");
+            assert_eq!(kind(code, text, true, Sent::Write), ErrorKind::Unknown, "{code:?} {text}");
             // Nothing was written where nothing was to be, or where it never left.
-            assert_eq!(kind(code, text, true, false), ErrorKind::Unavailable, "{code:?} {text}");
-            assert_eq!(kind(code, text, false, true), ErrorKind::Unavailable, "{code:?} {text}");
+            assert_eq!(
+                kind(code, text, true, Sent::Nothing),
+                ErrorKind::Unavailable,
+                "{code:?} {text}"
+            );
+            assert_eq!(
+                kind(code, text, false, Sent::Write),
+                ErrorKind::Unavailable,
+                "{code:?} {text}"
+            );
         }
     }
 
@@ -147,7 +150,11 @@ mod tests {
             (Code::Unauthenticated, "etcdserver: invalid auth token"),
             (Code::InvalidArgument, "etcdserver: revision of auth store is old"),
         ] {
-            assert_eq!(kind(code, text, true, true), ErrorKind::Unavailable, "{code:?} {text}");
+            assert_eq!(
+                kind(code, text, true, Sent::Write),
+                ErrorKind::Unavailable,
+                "{code:?} {text}"
+            );
         }
     }
 
@@ -165,8 +172,8 @@ mod tests {
             (Code::InvalidArgument, "etcdserver: request is too large", "max-request"),
             (Code::InvalidArgument, "etcdserver: duplicate key given in txn request", "once"),
         ] {
-            let failure = Failure { status: Status::new(code, text), sent: true };
-            let error = translate("etcd at h:1", &failure, true);
+            let failure = Unanswered { status: Status::new(code, text), sent: true };
+            let error = translate("etcd at h:1", &failure, Sent::Write).error;
             assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
             assert!(error.message.contains("h:1") && error.message.contains(step), "{error}");
         }

@@ -12,11 +12,14 @@
 use std::collections::BTreeSet;
 
 use incumbent_core::store::{
-    Exchange, Expect, Found, Outcome, Put, Read, Record, Reply, StoreError, Version, Write,
+    ErrorKind, Exchange, Expect, Found, Outcome, Put, Read, Record, Reply, StoreError, Version,
+    Write,
 };
 
+use incumbent_store_common::{Failure, Sent};
+
 use crate::keys::{Space, Span};
-use crate::lane::Lane;
+use crate::session::EtcdSession;
 use crate::wire::{
     Ask, Compare, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse, RequestOp,
     ResponseOp, Target, Told, TxnRequest, TxnResponse,
@@ -32,31 +35,36 @@ const MAX_REQUEST: usize = 1_300_000;
 const CREATED: i32 = 1;
 const CHANGED: i32 = 2;
 
-/// Sends it all and gathers the answers.
-pub(crate) async fn run(
-    lane: &Lane,
-    space: &Space,
-    exchange: Exchange,
-) -> Result<Reply, StoreError> {
-    check(&exchange)?;
-    let mut reply = Reply::default();
-    for part in parts(exchange) {
-        let shape = Shape::of(&part);
-        let writes = !part.writes.is_empty();
-        match lane.transact(request(space, part), writes).await {
-            Ok(response) => shape.read(space, response, &mut reply)?,
-            // What was sent before has been applied, so nobody may conclude that nothing was.
-            Err(error) if !reply.writes.is_empty() => {
-                return Err(StoreError::unknown(error.message));
+/// One exchange, ready to be sent.
+pub(crate) struct Job {
+    pub(crate) space: Space,
+    pub(crate) exchange: Exchange,
+}
+
+impl EtcdSession {
+    /// Sends it all and gathers the answers.
+    pub(crate) async fn exchange(&self, job: &Job) -> Result<Reply, Failure> {
+        let mut reply = Reply::default();
+        for part in parts(job.exchange.clone()) {
+            let (shape, sent) = (Shape::of(&part), Sent::of(&part));
+            let answer = self.transact(request(&job.space, part), sent).await;
+            let read = |response| {
+                let read = shape.read(&job.space, response, &mut reply);
+                read.map_err(Failure::fatal)
+            };
+            if let Err(failure) = answer.and_then(read) {
+                // What was sent before has been applied, so nobody may conclude that nothing was.
+                let kind =
+                    if reply.writes.is_empty() { failure.error.kind } else { ErrorKind::Unknown };
+                return Err(Failure { error: StoreError { kind, ..failure.error }, ..failure });
             }
-            Err(error) => return Err(error),
         }
+        Ok(reply)
     }
-    Ok(reply)
 }
 
 /// What etcd would refuse, said in our words.
-fn check(exchange: &Exchange) -> Result<(), StoreError> {
+pub(crate) fn check(exchange: &Exchange) -> Result<(), StoreError> {
     let mut keys = BTreeSet::new();
     for write in &exchange.writes {
         if !keys.insert(write.key()) {

@@ -18,7 +18,7 @@
 //! # What it needs
 //!
 //! - etcd 3.4 or later, reached by its own protocol, gRPC, at one or more endpoints. With several
-//!   the next one is tried when one fails.
+//!   the next one is tried when one fails or hangs.
 //! - Where etcd asks who comes: a user whose role may read and write what starts with the prefix
 //!   and a slash, and nothing else.
 //! - Automatic compaction (`--auto-compaction-retention`), which etcd leaves off: every beat makes
@@ -33,7 +33,9 @@
 //!   one that compares nothing, and the reads stand beside them.
 //! - A write leaves this process once at most. What broke or timed out after that is unknown;
 //!   what never left, or what etcd refused before it proposed it, is unavailable.
-//! - The beat, the changes, the reads and the watches each have a connection of their own.
+//! - The beat, the changes, the reads and the watches each have a connection of their own, which is
+//!   made in the background; the beat has another in reserve, to another endpoint if there are
+//!   several.
 //! - Others are told of a change by a watch on keys that only such changes touch; beats wake
 //!   nobody. A watch that broke is taken up again, and then everyone is woken once.
 //! - etcd's leases are not used: expiry is the core's, judged by each watcher's own clock, so a
@@ -53,12 +55,10 @@ mod error;
 mod exchange;
 mod hints;
 mod keys;
-mod lane;
 mod link;
 mod options;
-mod password;
+mod session;
 mod store;
-mod tls;
 mod url;
 mod wire;
 

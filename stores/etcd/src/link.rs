@@ -1,6 +1,6 @@
 //! One connection to one endpoint: HTTP/2 by hyper, gRPC by tonic.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +11,14 @@ use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use incumbent_core::store::StoreError;
-use incumbent_store_common::Endpoint;
+use incumbent_store_common::{Endpoint, chain, encrypt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::Stream as _;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
 use tonic::client::Grpc;
@@ -27,7 +28,6 @@ use tonic_prost::ProstCodec;
 use tower_service::Service;
 
 use crate::options::EtcdOptions;
-use crate::tls;
 use crate::wire::{WATCH, WatchRequest, WatchResponse};
 
 /// A proof of who asks, as etcd gave it.
@@ -43,11 +43,12 @@ const PONG: Duration = Duration::from_secs(5);
 pub(crate) struct Link {
     sender: SendRequest<Body>,
     origin: Uri,
-    suspect: Arc<AtomicBool>,
+    /// A channel that ends with the connection, however it ends.
+    ended: watch::Receiver<()>,
 }
 
 /// What came instead of an answer.
-pub(crate) struct Failure {
+pub(crate) struct Unanswered {
     pub(crate) status: Status,
     /// Whether the server may have got the request.
     pub(crate) sent: bool,
@@ -61,8 +62,14 @@ pub(crate) struct Watching {
 
 impl Watching {
     /// What the server says next; nothing once the watch has ended, for whatever reason.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<WatchResponse>> {
+        let next = Pin::new(&mut self.answers).poll_next(context);
+        next.map(|response| response.and_then(Result::ok))
+    }
+
+    /// The same, waited for.
     pub(crate) async fn next(&mut self) -> Option<WatchResponse> {
-        self.answers.message().await.ok().flatten()
+        poll_fn(|context| self.poll_next(context)).await
     }
 }
 
@@ -70,10 +77,10 @@ impl Link {
     pub(crate) async fn open(
         options: &EtcdOptions,
         endpoint: &Endpoint,
-        handle: &Handle,
     ) -> Result<Self, StoreError> {
+        let server = format!("etcd at {endpoint}");
         let fail = |error: &dyn std::fmt::Display| {
-            StoreError::unavailable(format!("etcd at {endpoint} can't be reached: {error}"))
+            StoreError::unavailable(format!("{server} can't be reached: {error}"))
         };
         let address = (endpoint.host.as_str(), endpoint.port);
         let stream = TcpStream::connect(address).await.map_err(|error| fail(&error))?;
@@ -83,22 +90,26 @@ impl Link {
         let origin = origin.path_and_query("/").build().map_err(|error| {
             StoreError::rejected(format!("the endpoint {endpoint} can't be asked: {error}"))
         })?;
-        let sender = match &options.tls {
-            None => shake_hands(stream, handle).await,
-            Some(tls) => shake_hands(tls::encrypt(tls, endpoint, stream).await?, handle).await,
+        let hands = match &options.tls {
+            None => shake_hands(stream).await,
+            Some(files) => {
+                // Without naming the protocol the server takes the connection for plain HTTP.
+                let stream = encrypt(files, &server, &endpoint.host, &[b"h2"], stream).await?;
+                shake_hands(stream).await
+            }
         };
-        let sender = sender.map_err(|error| fail(&error))?;
-        Ok(Self { sender, origin, suspect: Arc::default() })
+        let (sender, ended) = hands.map_err(|error| fail(&error))?;
+        Ok(Self { sender, origin, ended })
     }
 
-    /// Whether the next request may use it.
-    pub(crate) fn is_fit(&self) -> bool {
-        !self.sender.is_closed() && !self.suspect.load(Ordering::Acquire)
+    /// Whether the connection has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.sender.is_closed() || self.ended.has_changed().is_err()
     }
 
-    /// Lets later requests open another connection, to the next endpoint. Those under way go on.
-    pub(crate) fn suspect(&self) {
-        self.suspect.store(true, Ordering::Release);
+    /// Ready once the connection has ended.
+    pub(crate) async fn ended(&self) {
+        while self.ended.clone().changed().await.is_ok() {}
     }
 
     /// Asks one question.
@@ -107,14 +118,14 @@ impl Link {
         path: &'static str,
         question: Q,
         token: Option<&TokenText>,
-    ) -> Result<A, Failure>
+    ) -> Result<A, Unanswered>
     where
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
     {
         let (mut grpc, sent) = self.grpc();
-        let fail = |status| Failure { status, sent: sent.load(Ordering::Acquire) };
-        grpc.ready().await.map_err(|error| fail(Status::unavailable(told(&error))))?;
+        let fail = |status| Unanswered { status, sent: sent.load(Ordering::Acquire) };
+        grpc.ready().await.map_err(|error| fail(Status::unavailable(chain(&error))))?;
         let codec = ProstCodec::<Q, A>::default();
         let path = PathAndQuery::from_static(path);
         let answer = grpc.unary(request(question, token), path, codec).await;
@@ -126,10 +137,10 @@ impl Link {
         &self,
         question: WatchRequest,
         token: Option<&TokenText>,
-    ) -> Result<Watching, Failure> {
+    ) -> Result<Watching, Unanswered> {
         let (mut grpc, sent) = self.grpc();
-        let fail = |status| Failure { status, sent: sent.load(Ordering::Acquire) };
-        grpc.ready().await.map_err(|error| fail(Status::unavailable(told(&error))))?;
+        let fail = |status| Unanswered { status, sent: sent.load(Ordering::Acquire) };
+        grpc.ready().await.map_err(|error| fail(Status::unavailable(chain(&error))))?;
         // The server ends a watch whose questions end, and hyper lets go of a request only then.
         let (questions, queue) = mpsc::channel(1);
         let _ = questions.try_send(question);
@@ -149,43 +160,20 @@ impl Link {
     }
 }
 
-/// A request under way. Unless it lands, later ones use another connection: whoever gave up
-/// waiting did so because no answer came.
-pub(crate) struct Flight<'a> {
-    link: &'a Link,
-    landed: bool,
-}
-
-impl<'a> Flight<'a> {
-    pub(crate) fn new(link: &'a Link) -> Self {
-        Self { link, landed: false }
-    }
-
-    pub(crate) fn landed(mut self) {
-        self.landed = true;
-    }
-}
-
-impl Drop for Flight<'_> {
-    fn drop(&mut self) {
-        if !self.landed {
-            self.link.suspect();
-        }
-    }
-}
-
+/// The connection runs on the runtime on which this is called.
 async fn shake_hands(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    handle: &Handle,
-) -> hyper::Result<SendRequest<Body>> {
-    let mut builder = http2::Builder::new(Runtime(handle.clone()));
+) -> hyper::Result<(SendRequest<Body>, watch::Receiver<()>)> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-    handle.spawn(async move {
+    let (running, ended) = watch::channel(());
+    Handle::current().spawn(async move {
         // Whoever waits for an answer is told the error as well.
         let _ = connection.await;
+        drop(running);
     });
-    Ok(sender)
+    Ok((sender, ended))
 }
 
 /// Asks a member that lost its leader to say so at once instead of waiting for one.
@@ -197,35 +185,6 @@ fn request<T>(message: T, token: Option<&TokenText>) -> tonic::Request<T> {
         metadata.insert("token", token.clone());
     }
     request
-}
-
-/// An error with its causes, each once.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
-}
-
-/// Runs what hyper needs where the store lives.
-#[derive(Clone)]
-struct Runtime(Handle);
-
-impl<F> hyper::rt::Executor<F> for Runtime
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    fn execute(&self, future: F) {
-        self.0.spawn(future);
-    }
 }
 
 /// One request on the connection, which remembers whether it may have left.

@@ -1,13 +1,10 @@
 //! What can be chosen about the store.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
-use incumbent_store_common::Endpoint;
-
-use crate::password::Password;
+use incumbent_store_common::{Endpoint, Secret, TlsFiles, choices, process_environment};
 
 /// Which etcd, and how it is used. Never shows its password.
 #[derive(Clone, PartialEq, Eq)]
@@ -16,7 +13,7 @@ pub struct EtcdOptions {
     /// Starts with a slash and doesn't end in one; empty for none at all.
     pub(crate) prefix: String,
     pub(crate) user: Option<User>,
-    pub(crate) tls: Option<TlsOptions>,
+    pub(crate) tls: Option<TlsFiles>,
     pub(crate) timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) access: Access,
@@ -26,22 +23,7 @@ pub struct EtcdOptions {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
-    pub(crate) password: Password,
-}
-
-/// Whom to trust, and what to show to the other side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TlsOptions {
-    /// The authorities; those of this machine if none is named.
-    pub(crate) ca: Option<PathBuf>,
-    pub(crate) identity: Option<Identity>,
-}
-
-/// A client's certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
+    pub(crate) password: Secret,
 }
 
 const LONGEST: Duration = Duration::from_secs(60);
@@ -59,15 +41,21 @@ impl EtcdOptions {
     ///
     /// Rejected if something in the URL isn't understood; the message names it.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
-        crate::url::parse(url, &|name| std::env::var(name).ok())
+        crate::url::parse(url, process_environment())
     }
 
-    /// What the store is opened for: [`Access::Full`] by default. To look, a user needs to
-    /// read the keys and no more.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+    choices! {
+        /// What the store is opened for: [`Access::Full`] by default. To look, a user needs to
+        /// read the keys and no more.
+        access: Access;
+
+        /// How long an exchange may take, 5 s by default and 60 s at most; the library gives up earlier
+        /// where its own request time-out is shorter.
+        timeout: up to LONGEST;
+
+        /// How long a connection to one endpoint may take until it can be used, 10 s by default and 60 s
+        /// at most. The next endpoint is tried beside it after half a second.
+        connect_timeout: up to LONGEST;
     }
 
     /// The commands that make a user with the least rights for what the store is opened for. Keys
@@ -89,21 +77,6 @@ impl EtcdOptions {
         )
     }
 
-    /// How long an exchange may take, 5 s by default; the library gives up earlier where its own
-    /// request time-out is shorter.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// How long connecting to one endpoint may take before the next is tried, 2 s by default.
-    #[must_use]
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
     /// What all keys start with, such as `/incumbent`.
     #[must_use]
     pub fn prefix(&self) -> &str {
@@ -114,19 +87,6 @@ impl EtcdOptions {
     pub(crate) fn place(&self) -> String {
         let endpoints: Vec<String> = self.endpoints.iter().map(ToString::to_string).collect();
         format!("etcd at {}", endpoints.join(","))
-    }
-
-    pub(crate) fn checked(self) -> Result<Self, StoreError> {
-        for (name, span) in [("timeout", self.timeout), ("connect_timeout", self.connect_timeout)] {
-            if span.is_zero() || span > LONGEST {
-                return Err(StoreError::rejected(format!(
-                    "{name}={} is not between 1 and {} ms: choose at most a third of the ttl",
-                    span.as_millis(),
-                    LONGEST.as_millis()
-                )));
-            }
-        }
-        Ok(self)
     }
 }
 

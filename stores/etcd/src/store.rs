@@ -1,21 +1,20 @@
 //! The store itself: three lanes to etcd, and watches.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Key, Lane, Read, Store, StoreError, Wake,
+    Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
 };
+use incumbent_store_common::{Connect as _, Hints, Lanes, Sent, chance};
 use tokio::runtime::Handle;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::auth::Tokens;
-use crate::exchange::{self, MAX_OPERATIONS, MAX_VALUE};
-use crate::hints::Hints;
+use crate::exchange::{self, Job, MAX_OPERATIONS, MAX_VALUE};
+use crate::hints::EtcdListen;
 use crate::keys::Space;
-use crate::lane::{self, Common};
 use crate::options::EtcdOptions;
+use crate::session::{EtcdConnect, Shared};
 
 /// Records in etcd. Clones share their connections, which close with the last.
 #[derive(Clone)]
@@ -24,11 +23,9 @@ pub struct EtcdStore {
 }
 
 struct Inner {
-    common: Arc<Common>,
-    beat: Arc<lane::Lane>,
-    change: Arc<lane::Lane>,
-    watch: Arc<lane::Lane>,
-    hints: Hints,
+    shared: Arc<Shared>,
+    lanes: Lanes<EtcdConnect>,
+    hints: Hints<EtcdListen>,
 }
 
 impl EtcdStore {
@@ -52,41 +49,28 @@ impl EtcdStore {
     ///
     /// As [`EtcdStore::connect`].
     pub async fn connect_with(options: EtcdOptions) -> Result<Self, StoreError> {
-        let options = options.checked()?;
         let handle = Handle::try_current().map_err(|error| {
             StoreError::rejected(format!("the etcd store needs a tokio runtime: {error}"))
         })?;
         let place = options.place();
         let tokens = Tokens::new(options.user.clone(), place.clone());
         // Each process begins elsewhere, so that not all of them load the first endpoint.
-        let first = RandomState::new().build_hasher().finish() % options.endpoints.len() as u64;
-        let first = usize::try_from(first).unwrap_or(0);
-        let common = Arc::new(Common { options, place, handle, tokens });
-        let lane = || lane::Lane::new(&common, first);
-        let inner = Inner {
-            beat: Arc::new(lane()),
-            change: Arc::new(lane()),
-            watch: Arc::new(lane()),
-            hints: Hints::new(&common, lane()),
-            common,
-        };
-        let store = Self { inner: Arc::new(inner) };
-        store.look().await?;
-        Ok(store)
+        let start = chance(options.endpoints.len());
+        let shared = Arc::new(Shared { options, place, tokens });
+        let connect = || Arc::new(EtcdConnect::new(&shared, start));
+        let beat = connect();
+        let first = beat.connect().await?;
+        let connect_lane = |lane| if lane == Lane::Beat { Arc::clone(&beat) } else { connect() };
+        let timeout = shared.options.timeout;
+        let lanes = Lanes::new(connect_lane, timeout, Some(first), Some(&handle));
+        let hints = Hints::new(EtcdListen(connect()), Some(&handle));
+        Ok(Self { inner: Arc::new(Inner { shared, lanes, hints }) })
     }
 
     /// What the store was opened with.
     #[must_use]
     pub fn options(&self) -> &EtcdOptions {
-        &self.inner.common.options
-    }
-
-    /// Asks for something, so that what is set up wrongly is found at once. The beat's connection
-    /// is open afterwards.
-    async fn look(&self) -> Result<(), StoreError> {
-        let read = Read::Key { key: Key::new("board"), unless: None };
-        let exchange = Exchange { writes: Vec::new(), reads: vec![read] };
-        self.exchange("default", Lane::Beat, exchange).await.map(drop)
+        &self.inner.shared.options
     }
 }
 
@@ -105,31 +89,23 @@ impl Store for EtcdStore {
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
         Box::pin(async move {
-            let Inner { common, beat, change, watch, .. } = &*self.inner;
-            let lane = Arc::clone(match lane {
-                Lane::Beat => beat,
-                Lane::Change => change,
-                Lane::Watch => watch,
-            });
-            let space = Space::new(&common.options.prefix, cluster);
-            // On the store's own runtime, whatever polls this; dropped, it sends nothing more.
-            let task =
-                common.handle.spawn(async move { exchange::run(&lane, &space, exchange).await });
-            AbortOnDropHandle::new(task).await.unwrap_or_else(|error| {
-                Err(StoreError::unknown(format!("the etcd store's runtime failed: {error}")))
-            })
+            let Inner { shared, lanes, .. } = &*self.inner;
+            exchange::check(&exchange)?;
+            let sent = Sent::of(&exchange);
+            let space = Space::new(&shared.options.prefix, cluster);
+            lanes.exchange(lane, Job { space, exchange }, sent).await
         })
     }
 
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
-        Some(self.inner.hints.subscribe(cluster, wake))
+        self.inner.hints.subscribe(cluster.to_owned(), wake)
     }
 }
 
 impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdStore")
-            .field("options", &self.inner.common.options)
+            .field("options", &self.inner.shared.options)
             .finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use incumbent_core::store::ErrorKind;
 
 use super::parse;
 use crate::options::EtcdOptions;
-use crate::password::Password;
+use incumbent_store_common::Secret;
 
 fn read(url: &str) -> EtcdOptions {
     parse(url, &|_| None).unwrap_or_else(|error| panic!("{url}: {error}"))
@@ -44,13 +44,14 @@ fn a_password_comes_from_the_file_the_url_or_the_environment() {
         let variable = |name: &str| (name == "ETCDCTL_PASSWORD").then(|| "env".to_owned());
         let user = parse(url, &variable).unwrap().user.unwrap();
         match user.password {
-            Password::Given(password) => format!("{} {password}", user.name),
-            Password::File(path) => format!("{} file {}", user.name, path.display()),
+            Secret::None => user.name,
+            Secret::Given(password) => format!("{} {password}", user.name),
+            Secret::File(path) => format!("{} file {}", user.name, path.display()),
         }
     };
     assert_eq!(password("etcd://me@h"), "me env");
     assert_eq!(password("etcd://me:a%40b%2Fc@h"), "me a@b/c");
-    assert_eq!(password("etcd://me:x@h?passwordfile=/run/p"), "me file /run/p");
+    assert_eq!(password("etcd://me@h?passwordfile=/run/p"), "me file /run/p");
     assert_eq!(read("etcd://h").user.map(|user| user.name), None);
 }
 
@@ -59,10 +60,8 @@ fn all_parameters_are_read() {
     let url = "etcds://h?cafile=/a&certfile=/b&keyfile=/c&timeout=1500&connect_timeout=300";
     let options = read(url);
     let tls = options.tls.unwrap();
-    assert_eq!(tls.ca.unwrap().to_str(), Some("/a"));
-    let identity = tls.identity.unwrap();
-    assert_eq!(identity.certificate.to_str(), Some("/b"));
-    assert_eq!(identity.key.to_str(), Some("/c"));
+    assert_eq!(tls.authorities, Some("/a".into()));
+    assert_eq!(tls.identity, Some(("/b".into(), "/c".into())));
     assert_eq!(options.timeout, Duration::from_millis(1500));
     assert_eq!(options.connect_timeout, Duration::from_millis(300));
 }
@@ -88,6 +87,7 @@ fn what_is_not_understood_is_named_with_the_next_step() {
         (&long, "xxx", "200"),
         ("etcd://me@h", "\"me\"", "passwordfile=FILE"),
         ("etcd://@h", "user", "leave the @ out"),
+        ("etcd://me:x@h?passwordfile=/x", "passwordfile", "keep one"),
         ("etcd://h?passwordfile=/x", "passwordfile", "user@host"),
         ("etcd://h?cafile=/x", "cafile", "etcds://"),
         ("etcds://h?certfile=/x", "certfile", "both or neither"),

@@ -90,10 +90,10 @@ fn a_stopped_server_makes_writes_unknown_and_may_apply_them_later() {
         server.pause(true);
         let sent = beat("k", &version, "2");
         let answer = send(&store, Lane::Change, vec![sent], vec![]).await;
-        assert_says(&answer.expect_err("no answer"), ErrorKind::Unknown, &["did not answer"]);
+        assert_says(&answer.expect_err("no answer"), ErrorKind::Unknown, &["no answer within"]);
         // Reads change nothing, so it is sure that nothing was changed.
         let error = send(&store, Lane::Watch, vec![], vec![read("k")]).await.expect_err("none");
-        assert_says(&error, ErrorKind::Unavailable, &["did not answer"]);
+        assert_says(&error, ErrorKind::Unavailable, &["no connection within"]);
         pause(1500).await;
         server.pause(false);
         until_readable(&store).await;

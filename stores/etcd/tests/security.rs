@@ -138,7 +138,9 @@ fn a_user_where_no_passwords_are_asked_for_does_no_harm() {
     block_on(async {
         let server = Server::start(&[]);
         let store = connect(&format!("etcd://app:x@127.0.0.1:{}/app", server.port())).await;
-        applied(&store, create("k", "1")).await;
+        let version = applied(&store, create("k", "1")).await;
+        let found = find(&store, "k").await.expect("a record");
+        assert_eq!((found.version, found.value), (version, b"1".to_vec()));
     });
 }
 

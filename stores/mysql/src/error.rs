@@ -143,7 +143,7 @@ fn next_step(options: &MysqlOptions, said: &ServerError) -> Option<String> {
         1129 => "Run FLUSH HOSTS at the server, or mariadb-admin flush-hosts".to_owned(),
         1021 | 1114 => "Free some space on the server's disk".to_owned(),
         1290 | 1792 | 1836 | 3100 => {
-            "Only a primary will do: name it, or wait until one is promoted".to_owned()
+            "A primary is needed: name it, or wait until one is promoted".to_owned()
         }
         1047 => "This node of the cluster isn't ready, or has lost its quorum".to_owned(),
         1205 | 3572 => "Somebody held a lock for longer than a second".to_owned(),

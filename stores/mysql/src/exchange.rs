@@ -34,18 +34,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// What may have been applied if nobody knows how far it went.
-    pub(crate) fn sent(&self) -> Sent {
-        if self.exchange.writes.is_empty() { Sent::Nothing } else { Sent::Write }
-    }
-
     /// Refuses what can't be stored, before anything is sent.
     pub(crate) fn check(&self, most: usize) -> Result<(), StoreError> {
         for write in &self.exchange.writes {
             let Write::Put(Put { key, value, .. }) = write else { continue };
             if std::str::from_utf8(value).is_err() {
                 return Err(StoreError::rejected(format!(
-                    "the value of {key} is no text that MySQL can store: it has to be UTF-8"
+                    "the value of {key} is not text that MySQL can store: it has to be UTF-8"
                 )));
             }
             if value.len() > most {

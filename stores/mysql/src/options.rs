@@ -1,23 +1,21 @@
 //! What can be chosen about the store.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::{Endpoint, Secret, TlsFiles, choices, process_environment};
 
 use crate::names::Names;
 use crate::{fence, schema, url};
-use incumbent_store_common::Password;
 
 /// Which database, and how it is used. Never shows its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MysqlOptions {
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub(crate) endpoint: Endpoint,
     pub(crate) socket: Option<String>,
     pub(crate) user: String,
-    pub(crate) password: Password,
+    pub(crate) password: Secret,
     pub(crate) database: String,
     pub(crate) names: Names,
     pub(crate) tls: TlsOptions,
@@ -44,9 +42,7 @@ pub enum SslMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsOptions {
     pub(crate) mode: SslMode,
-    pub(crate) authority: Option<PathBuf>,
-    pub(crate) certificate: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
+    pub(crate) files: TlsFiles,
     pub(crate) hostname: Option<String>,
 }
 
@@ -67,7 +63,7 @@ impl MysqlOptions {
     ///
     /// Rejected if something in the URL isn't understood; the message names it.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
-        url::parse(url, &|name| std::env::var(name).ok())
+        url::parse(url, process_environment())
     }
 
     /// What the names of all tables and views start with: `incumbent_` by default.
@@ -80,27 +76,17 @@ impl MysqlOptions {
         Ok(self)
     }
 
-    /// How long a connection may take until it can be used, 10 s by default.
-    #[must_use]
-    pub fn connect_timeout(mut self, span: Duration) -> Self {
-        self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
-        self
-    }
+    choices! {
+        /// How long a connection may take until it can be used, 10 s by default.
+        connect_timeout: up to LONGEST;
 
-    /// How long an exchange may take once it was sent, 10 s by default. Callers usually give up
-    /// earlier.
-    #[must_use]
-    pub fn timeout(mut self, span: Duration) -> Self {
-        self.timeout = span.clamp(Duration::from_millis(1), LONGEST);
-        self
-    }
+        /// How long an exchange may take once it was sent, 10 s by default. Callers usually give up
+        /// earlier.
+        timeout: up to LONGEST;
 
-    /// What the store is opened for: [`Access::Full`] by default. To look, a user needs `SELECT` on
-    /// the tables and no more, and nothing is made.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+        /// What the store is opened for: [`Access::Full`] by default. To look, a user needs `SELECT` on
+        /// the tables and no more, and nothing is made.
+        access: Access;
     }
 
     /// The SQL that makes the tables and views, for those who let no application do that.
@@ -125,11 +111,10 @@ impl MysqlOptions {
 
     /// The server as messages name it.
     pub(crate) fn server(&self) -> String {
-        let Self { host, port, database, .. } = self;
+        let Self { endpoint, database, .. } = self;
         match &self.socket {
             Some(socket) => format!("MySQL {socket}/{database}"),
-            None if host.contains(':') => format!("MySQL [{host}]:{port}/{database}"),
-            None => format!("MySQL {host}:{port}/{database}"),
+            None => format!("MySQL {endpoint}/{database}"),
         }
     }
 }

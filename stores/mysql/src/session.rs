@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use incumbent_core::store::{Reply, StoreError};
-use incumbent_store_common::{Connect, Failure, Sent, Session};
+use incumbent_store_common::{Connect, Failure, Sent, Session, within};
 use mysql_async::{Conn, DriverError, Error, OptsBuilder};
 use tokio::sync::Mutex;
 
@@ -49,17 +49,12 @@ pub(crate) struct MysqlSession {
 impl Connect for MysqlConnect {
     type Session = MysqlSession;
 
-    /// Connects, makes the tables if they are missing, and checks that the server will do.
+    /// Connects, makes the tables if they are missing, and checks that the server can be used.
     async fn connect(&self) -> Result<MysqlSession, StoreError> {
         let Self { options, plain } = self;
-        let opening = tokio::time::timeout(options.connect_timeout, open(options, plain));
-        let (connection, settings, tables) = opening.await.unwrap_or_else(|_| {
-            Err(StoreError::unavailable(format!(
-                "{}: no connection within {:?}",
-                options.server(),
-                options.connect_timeout
-            )))
-        })?;
+        let (server, span) = (options.server(), options.connect_timeout);
+        let (connection, settings, tables) =
+            within(&server, "connecting", span, open(options, plain)).await?;
         Ok(MysqlSession {
             settings,
             options: options.clone(),
@@ -142,8 +137,8 @@ async fn open(
 /// What a server that takes no writes gets told, whichever way it was noticed (F20).
 pub(crate) fn read_only(options: &MysqlOptions) -> StoreError {
     StoreError::unavailable(format!(
-        "{}: this server is read-only, so it may be a replica whose records are stale. Only a \
-         primary will do: name it, or wait until one is promoted",
+        "{}: this server is read-only, so it may be a replica whose records are stale. A \
+         primary is needed: name it, or wait until one is promoted",
         options.server()
     ))
 }
@@ -154,10 +149,10 @@ async fn dial(options: &MysqlOptions, plain: &AtomicBool) -> Result<Conn, StoreE
         Some(_) => None,
         None => tls::driver(&options.tls)?,
     };
-    let password = options.password.read()?;
+    let password = options.password.read("passwordfile")?;
     let builder = OptsBuilder::default()
-        .ip_or_hostname(options.host.clone())
-        .tcp_port(options.port)
+        .ip_or_hostname(options.endpoint.host.clone())
+        .tcp_port(options.endpoint.port)
         .socket(options.socket.clone())
         .user(Some(options.user.clone()))
         .pass(password)

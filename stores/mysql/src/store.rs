@@ -6,7 +6,7 @@ use std::sync::Arc;
 use incumbent_core::store::{
     Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
 };
-use incumbent_store_common::{self as common, Connect, LaneOptions};
+use incumbent_store_common::{Connect as _, Lanes, Sent};
 use tokio::runtime::Handle;
 
 use crate::exchange::Job;
@@ -28,9 +28,7 @@ pub struct MysqlStore {
 struct Inner {
     connect: Arc<MysqlConnect>,
     capabilities: Capabilities,
-    beat: common::Lane<MysqlConnect>,
-    change: common::Lane<MysqlConnect>,
-    watch: common::Lane<MysqlConnect>,
+    lanes: Lanes<MysqlConnect>,
 }
 
 impl MysqlStore {
@@ -68,10 +66,8 @@ impl MysqlStore {
             durable: first.settings.durable,
             shared: true,
         };
-        let beat = common::Lane::new(&connect, LaneOptions::beat(timeout), Some(first));
-        let other = || common::Lane::new(&connect, LaneOptions::other(timeout), None);
-        let (change, watch) = (other(), other());
-        Ok(Self { inner: Arc::new(Inner { connect, capabilities, beat, change, watch }) })
+        let lanes = Lanes::new(|_| Arc::clone(&connect), timeout, Some(first), None);
+        Ok(Self { inner: Arc::new(Inner { connect, capabilities, lanes }) })
     }
 
     /// The options that it was opened with.
@@ -118,17 +114,12 @@ impl Store for MysqlStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
-        let Inner { capabilities, beat, change, watch, .. } = &*self.inner;
-        let connections = match lane {
-            Lane::Beat => beat,
-            Lane::Change => change,
-            Lane::Watch => watch,
-        };
+        let Inner { capabilities, lanes, .. } = &*self.inner;
         Box::pin(async move {
+            let sent = Sent::of(&exchange);
             let job = Job { cluster: stored_cluster(cluster), exchange, lane };
             job.check(capabilities.max_value)?;
-            let sent = job.sent();
-            connections.exchange(job, sent).await
+            lanes.exchange(lane, job, sent).await
         })
     }
 

@@ -1,7 +1,5 @@
 //! Encryption with rustls, and MySQL's five ways of trusting the other side.
 
-use std::path::Path;
-
 use incumbent_core::store::StoreError;
 use mysql_async::{ClientIdentity, SslOpts};
 use rustls::crypto::{CryptoProvider, ring};
@@ -19,13 +17,12 @@ pub(crate) fn driver(options: &TlsOptions) -> Result<Option<SslOpts>, StoreError
         let _ = ring::default_provider().install_default();
     }
     let mut tls = SslOpts::default();
-    if let Some(path) = &options.authority {
-        readable("ssl-ca", path)?;
+    // The driver's own errors name no file.
+    options.files.check()?;
+    if let Some(path) = &options.files.authorities {
         tls = tls.with_root_certs(vec![path.clone().into()]).with_disable_built_in_roots(true);
     }
-    if let (Some(certificate), Some(key)) = (&options.certificate, &options.key) {
-        readable("ssl-cert", certificate)?;
-        readable("ssl-key", key)?;
+    if let Some((certificate, key)) = &options.files.identity {
         let identity = ClientIdentity::new(certificate.clone().into(), key.clone().into());
         tls = tls.with_client_identity(Some(identity));
     }
@@ -35,7 +32,7 @@ pub(crate) fn driver(options: &TlsOptions) -> Result<Option<SslOpts>, StoreError
     let trusts_anybody = match options.mode {
         SslMode::Disabled | SslMode::Preferred => true,
         // An authority that is given is used.
-        SslMode::Required => options.authority.is_none(),
+        SslMode::Required => options.files.authorities.is_none(),
         SslMode::VerifyCa | SslMode::VerifyIdentity => false,
     };
     let any_name = options.mode < SslMode::VerifyIdentity;
@@ -43,14 +40,4 @@ pub(crate) fn driver(options: &TlsOptions) -> Result<Option<SslOpts>, StoreError
         tls.with_danger_accept_invalid_certs(trusts_anybody)
             .with_danger_skip_domain_validation(any_name),
     ))
-}
-
-/// The driver's own error names no file.
-fn readable(what: &str, path: &Path) -> Result<(), StoreError> {
-    std::fs::File::open(path).map(drop).map_err(|error| {
-        StoreError::rejected(format!(
-            "{what}={}: {error}. Name a PEM file that this process may read",
-            path.display()
-        ))
-    })
 }

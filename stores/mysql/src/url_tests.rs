@@ -4,7 +4,7 @@ use incumbent_core::store::ErrorKind;
 
 use super::parse;
 use crate::options::{MysqlOptions, SslMode};
-use incumbent_store_common::Password;
+use incumbent_store_common::Secret;
 
 fn read(url: &str) -> MysqlOptions {
     parse(url, &|_| None).expect(url)
@@ -19,10 +19,10 @@ fn everything_in_a_url_is_read() {
     );
     assert_eq!(options.server(), "MySQL db.example:3307/app-b");
     assert_eq!(options.user, "me@x");
-    assert!(options.password == Password::Given("s@cret".to_owned()));
+    assert!(options.password == Secret::Given("s@cret".to_owned()));
     assert_eq!(options.names.records, "`x_records`");
     assert_eq!(options.tls.mode, SslMode::VerifyIdentity);
-    assert_eq!(options.tls.authority.as_deref(), Some("/ca.pem".as_ref()));
+    assert_eq!(options.tls.files.authorities, Some("/ca.pem".into()));
     assert_eq!(options.tls.hostname.as_deref(), Some("other"));
     assert_eq!(options.connect_timeout, Duration::from_millis(700));
     assert_eq!(options.timeout, Duration::from_secs(4));
@@ -35,7 +35,7 @@ fn what_is_left_open_has_its_usual_value() {
     let options = read("mysql://db/app");
     assert_eq!(options.server(), "MySQL db:3306/app");
     assert_eq!(options.user, "root");
-    assert!(options.password == Password::None);
+    assert!(options.password == Secret::None);
     assert_eq!(options.tls.mode, SslMode::Preferred);
     assert_eq!(read("mysql://me@[::1]:1/app").server(), "MySQL [::1]:1/app");
     assert_eq!(read("mysql://10.0.0.1/app").server(), "MySQL 10.0.0.1:3306/app");
@@ -52,12 +52,12 @@ fn a_password_comes_from_the_url_a_file_or_the_environment() {
     };
     let options = parse("mysql://db/app", &environment).unwrap();
     assert_eq!(options.user, "me");
-    assert!(options.password == Password::Given("secret".to_owned()));
+    assert!(options.password == Secret::Given("secret".to_owned()));
     assert!(!format!("{options:?}").contains("secret"));
     let options = parse("mysql://you:other@db/app", &environment).unwrap();
-    assert!(options.password == Password::Given("other".to_owned()));
+    assert!(options.password == Secret::Given("other".to_owned()));
     let options = parse("mysql://you@db/app?passwordfile=%2Frun%2Fpw", &environment).unwrap();
-    assert!(options.password == Password::File("/run/pw".into()));
+    assert!(options.password == Secret::File("/run/pw".into()));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_is_not_understood_is_named_with_the_next_step() {
         ("mysql://db/app?ssl-mode=maybe", "maybe", "VERIFY_CA"),
         ("mysql://db/app?ssl-cert=a", "ssl-cert", "both or neither"),
         ("mysql://db/app?ssl-mode=DISABLED&ssl-ca=a", "DISABLED", "VERIFY_IDENTITY"),
-        ("mysql://db/app?timeout=soon", "timeout=soon", "timeout=3000"),
+        ("mysql://db/app?timeout=soon", "timeout=soon", "timeout=2000"),
         ("mysql://db/app?timeout=0", "timeout=0", "milliseconds"),
         ("mysql://db/app?pasword=hunter2", "pasword", "passwordfile"),
         ("mysql://db/app?timeout=1&timeout=2", "timeout", "keep one"),

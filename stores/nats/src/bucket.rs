@@ -1,9 +1,10 @@
 //! The bucket: what it has to be like, and how it is made.
 
 use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::Sent;
 
 use crate::api::{ApiError, Config, Info};
-use crate::error::{Sort, Trouble, answered, denied, nonsense, unanswered};
+use crate::error::{Trouble, answered, denied, nonsense, unanswered};
 use crate::keys;
 use crate::options::NatsOptions;
 use crate::session::Session;
@@ -15,7 +16,7 @@ const ROOM: i64 = 70_000;
 const LONGEST_HISTORY: i64 = 64;
 
 /// Finds the bucket or makes it, and says when it was made. Who only looks makes none, and can do
-/// no harm in one that won't do.
+/// no harm in one that isn't fit.
 pub(crate) async fn prepare(session: &Session, options: &NatsOptions) -> Result<Info, StoreError> {
     let looks = options.access == Access::Look;
     let info = match session.info(None, None).await? {
@@ -23,7 +24,7 @@ pub(crate) async fn prepare(session: &Session, options: &NatsOptions) -> Result<
         Err(error) if looks && error.err_code == ApiError::NO_STREAM => return Ok(Info::default()),
         Ok(info) => info,
         Err(error) if error.err_code == ApiError::NO_STREAM => create(session, options).await?,
-        Err(error) => return Err(answered(options, &error, Sort::Read)),
+        Err(error) => return Err(answered(options, &error, Sent::Nothing)),
     };
     match objection(&info.config, options) {
         None => Ok(info),
@@ -38,7 +39,7 @@ pub(crate) async fn prepare(session: &Session, options: &NatsOptions) -> Result<
 
 async fn create(session: &Session, options: &NatsOptions) -> Result<Info, StoreError> {
     let config = wanted(options);
-    let body = serde_json::to_vec(&config).map_err(|_| nonsense(options, Sort::Read))?;
+    let body = serde_json::to_vec(&config).map_err(|_| nonsense(options, Sent::Nothing))?;
     let subject = format!("$JS.API.STREAM.CREATE.{}", config.name);
     let answer = match session.ask::<Info>(&subject, body).await {
         Ok(answer) => answer,
@@ -49,17 +50,17 @@ async fn create(session: &Session, options: &NatsOptions) -> Result<Info, StoreE
                 command(options)
             )));
         }
-        Err(trouble) => return Err(unanswered(options, trouble, Sort::Read)),
+        Err(trouble) => return Err(unanswered(options, trouble, Sent::Nothing)),
     };
     match answer {
         Ok(info) => Ok(info),
         // Somebody else made it in between, a little differently.
         Err(Some(error)) if error.err_code == ApiError::NAME_IN_USE => {
             let info = session.info(None, None).await?;
-            info.map_err(|error| answered(options, &error, Sort::Read))
+            info.map_err(|error| answered(options, &error, Sent::Nothing))
         }
-        Err(Some(error)) => Err(answered(options, &error, Sort::Read)),
-        Err(None) => Err(nonsense(options, Sort::Read)),
+        Err(Some(error)) => Err(answered(options, &error, Sent::Nothing)),
+        Err(None) => Err(nonsense(options, Sent::Nothing)),
     }
 }
 
@@ -72,7 +73,7 @@ fn wanted(options: &NatsOptions) -> Config {
     }
 }
 
-/// Why a bucket won't do. What it may lose by these settings are leases, and their terms with
+/// Why a bucket isn't fit. What it may lose by these settings are leases, and their terms with
 /// them, which would start again (F8).
 fn objection(config: &Config, options: &NatsOptions) -> Option<String> {
     let subjects = keys::all(&options.bucket);
@@ -97,7 +98,7 @@ fn objection(config: &Config, options: &NatsOptions) -> Option<String> {
     }
     if !(1..=LONGEST_HISTORY).contains(&config.max_msgs_per_subject) {
         return Some(format!(
-            "it keeps {} values of a key; 1 to {LONGEST_HISTORY} will do",
+            "it keeps {} values of a key; it may keep 1 to {LONGEST_HISTORY}",
             config.max_msgs_per_subject
         ));
     }
@@ -174,7 +175,7 @@ pub(crate) fn without_jetstream(options: &NatsOptions) -> StoreError {
 pub(crate) fn unprepared(options: &NatsOptions, trouble: Trouble) -> StoreError {
     match trouble {
         Trouble::Denied(why) => denied(options, &why),
-        other => unanswered(options, other, Sort::Read),
+        other => unanswered(options, other, Sent::Nothing),
     }
 }
 

@@ -1,10 +1,8 @@
 //! What NATS' errors mean to a caller, and what to do about them.
 
-use std::error::Error as _;
-use std::fmt::Write as _;
-
 use async_nats::{ConnectError, ConnectErrorKind};
 use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_store_common::{Sent, chain};
 
 use crate::api::ApiError;
 use crate::bucket;
@@ -25,15 +23,8 @@ pub(crate) enum Trouble {
     Silence(String),
 }
 
-/// What a request was for, which decides what may have been applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
-    Read,
-    Write,
-}
-
 /// The error for a caller where no answer came.
-pub(crate) fn unanswered(options: &NatsOptions, trouble: Trouble, sort: Sort) -> StoreError {
+pub(crate) fn unanswered(options: &NatsOptions, trouble: Trouble, sent: Sent) -> StoreError {
     let shown = options.shown();
     match trouble {
         Trouble::Unsent(why) => StoreError::unavailable(format!("{shown}: {why}")),
@@ -46,21 +37,17 @@ pub(crate) fn unanswered(options: &NatsOptions, trouble: Trouble, sort: Sort) ->
         )),
         Trouble::Denied(why) => denied(options, &why),
         Trouble::Silence(why) => {
-            let kind = match sort {
-                Sort::Read => ErrorKind::Unavailable,
-                Sort::Write => ErrorKind::Unknown,
-            };
-            StoreError { kind, message: format!("{shown}: {why}") }
+            StoreError { kind: sent.unanswered(), message: format!("{shown}: {why}") }
         }
     }
 }
 
 /// The error for a caller where the server answered with one.
-pub(crate) fn answered(options: &NatsOptions, error: &ApiError, sort: Sort) -> StoreError {
+pub(crate) fn answered(options: &NatsOptions, error: &ApiError, sent: Sent) -> StoreError {
     let shown = options.shown();
     let ApiError { code, err_code, description } = error;
-    let kind = match (sort, is_surely_undone(error)) {
-        (Sort::Write, false) => ErrorKind::Unknown,
+    let kind = match (sent, is_surely_undone(error)) {
+        (Sent::Write, false) => ErrorKind::Unknown,
         _ => kind_of(error),
     };
     let step = next_step(*err_code).map_or(String::new(), |step| format!(". {step}"));
@@ -69,9 +56,9 @@ pub(crate) fn answered(options: &NatsOptions, error: &ApiError, sort: Sort) -> S
 }
 
 /// An answer that made no sense.
-pub(crate) fn nonsense(options: &NatsOptions, sort: Sort) -> StoreError {
+pub(crate) fn nonsense(options: &NatsOptions, sent: Sent) -> StoreError {
     let why = "an answer wasn't understood".to_owned();
-    unanswered(options, Trouble::Silence(why), sort)
+    unanswered(options, Trouble::Silence(why), sent)
 }
 
 /// The error for a connection that didn't come to be.
@@ -152,20 +139,6 @@ fn is_tls(text: &str) -> bool {
     ["certificate", "handshake", "TLS", "tls"].iter().any(|word| text.contains(word))
 }
 
-/// An error with all its causes, each once.
-fn chain(error: &ConnectError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            let _ = write!(text, ": {said}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,14 +150,14 @@ mod tests {
     #[test]
     fn only_what_surely_did_not_happen_is_called_so() {
         let options = NatsOptions::new("a:4222");
-        let kind = |error: &ApiError| answered(&options, error, Sort::Write).kind;
+        let kind = |error: &ApiError| answered(&options, error, Sent::Write).kind;
         assert_eq!(kind(&said(10077, "maximum bytes exceeded")), ErrorKind::Unavailable);
         assert_eq!(kind(&said(10077, "input/output error")), ErrorKind::Unknown);
         assert_eq!(kind(&said(10023, "insufficient resources")), ErrorKind::Unavailable);
         assert_eq!(kind(&said(10039, "not enabled for account")), ErrorKind::Rejected);
         assert_eq!(kind(&said(99999, "something new")), ErrorKind::Unknown);
         let silence = Trouble::Silence("no answer".to_owned());
-        assert_eq!(unanswered(&options, silence.clone(), Sort::Write).kind, ErrorKind::Unknown);
-        assert_eq!(unanswered(&options, silence, Sort::Read).kind, ErrorKind::Unavailable);
+        assert_eq!(unanswered(&options, silence.clone(), Sent::Write).kind, ErrorKind::Unknown);
+        assert_eq!(unanswered(&options, silence, Sent::Nothing).kind, ErrorKind::Unavailable);
     }
 }

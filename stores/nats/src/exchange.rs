@@ -4,14 +4,13 @@ use async_nats::HeaderMap;
 use futures_util::future::{BoxFuture, join};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use incumbent_core::store::{
-    Access, ErrorKind, Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, StoreError,
-    Version, Write,
+    Access, Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, StoreError, Version,
+    Write,
 };
-
-use incumbent_store_common::Sent;
+use incumbent_store_common::{Sent, settled};
 
 use crate::api::{ApiError, Envelope, Got, Kept, LastOf, Purge, Stored};
-use crate::error::{Sort, Trouble, answered, nonsense, unanswered};
+use crate::error::{Trouble, answered, nonsense, unanswered};
 use crate::keys::{self, Subjects};
 use crate::session::{Session, encoded};
 
@@ -46,11 +45,6 @@ impl Job {
             }
         }
         Ok(())
-    }
-
-    /// What may have been applied if nobody knows how far it went.
-    pub(crate) fn sent(&self) -> Sent {
-        if self.exchange.writes.is_empty() { Sent::Nothing } else { Sent::Write }
     }
 }
 
@@ -112,15 +106,15 @@ impl Session {
         value: Vec<u8>,
     ) -> Result<Option<u64>, StoreError> {
         let answer = self.request(subject, Some(headers), value).await;
-        let answer = answer.map_err(|trouble| self.fail(trouble, Sort::Write))?;
+        let answer = answer.map_err(|trouble| self.fail(trouble, Sent::Write))?;
         let envelope = serde_json::from_slice::<Envelope<Stored>>(&answer.payload);
         match envelope.map_err(|_| None).and_then(Envelope::open) {
             Ok(stored) if stored.stream == keys::stream(&self.options.bucket) => {
                 Ok(Some(stored.seq))
             }
             Err(Some(error)) if ApiError::WRONG_SEQUENCE.contains(&error.err_code) => Ok(None),
-            Err(Some(error)) => Err(self.say(&error, Sort::Write)),
-            Ok(_) | Err(None) => Err(nonsense(&self.options, Sort::Write)),
+            Err(Some(error)) => Err(self.say(&error, Sent::Write)),
+            Ok(_) | Err(None) => Err(nonsense(&self.options, Sent::Write)),
         }
     }
 
@@ -172,7 +166,7 @@ impl Session {
         let Some(kept) = self.last(subject).await?.filter(|kept| !kept.is_marker()) else {
             return Ok(None);
         };
-        let value = kept.value().ok_or_else(|| nonsense(&self.options, Sort::Read))?;
+        let value = kept.value().ok_or_else(|| nonsense(&self.options, Sent::Nothing))?;
         let version: Version = self.version(kept.seq);
         Ok(Some(Record { key: key.clone(), value, version, age: None }))
     }
@@ -183,12 +177,12 @@ impl Session {
         let body = encoded(&LastOf { last_by_subj: subject });
         let request = format!("$JS.API.STREAM.MSG.GET.{}", keys::stream(&self.options.bucket));
         let answer = self.ask::<Got>(&request, body).await;
-        match answer.map_err(|trouble| self.fail(trouble, Sort::Read))? {
+        match answer.map_err(|trouble| self.fail(trouble, Sent::Nothing))? {
             Ok(got) => Ok(Some(got.message)),
             Err(Some(error)) if error.err_code == ApiError::NO_MESSAGE => Ok(None),
             Err(Some(error)) if self.sees_nothing(&error) => Ok(None),
-            Err(Some(error)) => Err(self.say(&error, Sort::Read)),
-            Err(None) => Err(nonsense(&self.options, Sort::Read)),
+            Err(Some(error)) => Err(self.say(&error, Sent::Nothing)),
+            Err(None) => Err(nonsense(&self.options, Sent::Nothing)),
         }
     }
 
@@ -220,7 +214,7 @@ impl Session {
                 let info = match self.info(Some(filter), Some(subjects.len())).await? {
                     Ok(info) => info,
                     Err(error) if self.sees_nothing(&error) => return Ok(Vec::new()),
-                    Err(error) => return Err(self.say(&error, Sort::Read)),
+                    Err(error) => return Err(self.say(&error, Sent::Nothing)),
                 };
                 let page = info.state.subjects.unwrap_or_default();
                 let state = (info.state.last_seq, info.state.num_deleted, info.total);
@@ -258,19 +252,19 @@ impl Session {
         }
     }
 
-    fn fail(&self, trouble: Trouble, sort: Sort) -> StoreError {
+    fn fail(&self, trouble: Trouble, sent: Sent) -> StoreError {
         if trouble == Trouble::NobodyThere {
             // The next connection finds out why, and makes the bucket anew if it is gone.
             self.end("nobody answers for the bucket");
         }
-        unanswered(&self.options, trouble, sort)
+        unanswered(&self.options, trouble, sent)
     }
 
-    fn say(&self, error: &ApiError, sort: Sort) -> StoreError {
+    fn say(&self, error: &ApiError, sent: Sent) -> StoreError {
         if error.err_code == ApiError::NO_STREAM {
             self.end("the bucket is gone");
         }
-        answered(&self.options, error, sort)
+        answered(&self.options, error, sent)
     }
 }
 
@@ -284,62 +278,4 @@ fn expecting(sequence: u64) -> HeaderMap {
 /// Sends all without waiting for answers in between, as far as the window reaches.
 async fn pipelined<T>(requests: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(requests).buffered(WINDOW).collect().await
-}
-
-/// The reply, or one error for all. What was applied can't be told beside an error, so it makes
-/// the whole of it unknown.
-fn settled(
-    outcomes: Vec<Result<Outcome, StoreError>>,
-    found: Vec<Result<Found, StoreError>>,
-) -> Result<Reply, StoreError> {
-    let applied = outcomes.iter().any(|outcome| match outcome {
-        Ok(Outcome::Applied(_) | Outcome::Deleted) => true,
-        Ok(Outcome::Refused) => false,
-        Err(error) => error.kind == ErrorKind::Unknown,
-    });
-    let mut worst: Option<&StoreError> = None;
-    let errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-    for error in errors.chain(found.iter().filter_map(|found| found.as_ref().err())) {
-        if worst.is_none_or(|worst| weight(error.kind) > weight(worst.kind)) {
-            worst = Some(error);
-        }
-    }
-    if let Some(worst) = worst {
-        let kind = if applied { ErrorKind::Unknown } else { worst.kind };
-        return Err(StoreError { kind, message: worst.message.clone() });
-    }
-    Ok(Reply {
-        writes: outcomes.into_iter().flatten().collect(),
-        reads: found.into_iter().flatten().collect(),
-    })
-}
-
-fn weight(kind: ErrorKind) -> u8 {
-    match kind {
-        ErrorKind::Unavailable => 0,
-        ErrorKind::Unknown => 1,
-        ErrorKind::Rejected => 2,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_applied_beside_an_error_makes_it_unknown() {
-        let gone = || Err(StoreError::unavailable("gone"));
-        let applied = || Ok(Outcome::Applied(Version::new("1")));
-        let kind = |outcomes, found| settled(outcomes, found).unwrap_err().kind;
-        assert_eq!(kind(vec![Ok(Outcome::Refused), gone()], vec![]), ErrorKind::Unavailable);
-        assert_eq!(kind(vec![applied(), gone()], vec![]), ErrorKind::Unknown);
-        assert_eq!(
-            kind(vec![applied()], vec![Err(StoreError::unavailable("x"))]),
-            ErrorKind::Unknown
-        );
-        let denied = Err(StoreError::rejected("denied"));
-        assert_eq!(kind(vec![denied.clone(), gone()], vec![]), ErrorKind::Rejected);
-        assert_eq!(kind(vec![denied, Ok(Outcome::Deleted)], vec![]), ErrorKind::Unknown);
-        assert_eq!(settled(vec![applied()], vec![Ok(Found::Absent)]).unwrap().reads.len(), 1);
-    }
 }

@@ -88,7 +88,7 @@ pub(crate) fn check_bucket(name: &str) -> Result<(), StoreError> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if name.is_empty() || name.len() > LONGEST_BUCKET || !name.bytes().all(legal) {
         return Err(StoreError::rejected(format!(
-            "bucket={name:?} is no name for a bucket: use up to {LONGEST_BUCKET} ASCII letters, \
+            "bucket={name:?} can't be the name of a bucket: use up to {LONGEST_BUCKET} ASCII letters, \
              digits, _ and -"
         )));
     }

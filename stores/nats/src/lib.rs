@@ -34,17 +34,16 @@
 
 mod api;
 mod bucket;
+mod connect;
 mod error;
 mod exchange;
 mod facts;
 mod hints;
 mod keys;
 mod login;
-mod opener;
 mod options;
 mod session;
 mod store;
-mod tls;
 mod url;
 
 pub use facts::Facts;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::{Secret, TlsFiles, TlsNames, choices, process_environment};
 
 use crate::bucket;
 use crate::keys;
-use crate::login::{Login, Secret};
+use crate::login::Login;
 
 /// Where the records are and how to get there. Made from a URL or from the parts.
 ///
@@ -30,15 +31,6 @@ pub struct NatsOptions {
     pub(crate) access: Access,
 }
 
-/// Files for encryption.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TlsFiles {
-    /// The authorities to trust; those of the machine by default.
-    pub(crate) authorities: Option<PathBuf>,
-    pub(crate) certificate: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
-}
-
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl NatsOptions {
@@ -48,7 +40,7 @@ impl NatsOptions {
             servers: vec![server.into()],
             tls: false,
             tls_first: false,
-            files: TlsFiles::default(),
+            files: TlsFiles::none(TlsNames::USUAL),
             login: Login::None,
             bucket: "incumbent".to_owned(),
             replicas: 1,
@@ -86,7 +78,7 @@ impl NatsOptions {
     /// Rejected if something in the URL isn't understood; the message names it, and never a
     /// secret.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
-        crate::url::parse(url, &|name| std::env::var(name).ok())
+        crate::url::parse(url, process_environment())
     }
 
     /// One more server (`host:port`) of the same NATS cluster.
@@ -117,11 +109,23 @@ impl NatsOptions {
         self
     }
 
-    /// The bucket: `incumbent` by default.
-    #[must_use]
-    pub fn bucket(mut self, bucket: impl Into<String>) -> Self {
-        self.bucket = bucket.into();
-        self
+    choices! {
+        /// The bucket: `incumbent` by default.
+        bucket: Text;
+
+        /// How long it may take to connect and log in: 10 s by default, 60 s at most.
+        connect_timeout: up to LONGEST;
+
+        /// How long an answer may take before its outcome is called unknown: 5 s by default, 60 s at
+        /// most. Nodes wait for no more than a third of their ttl anyway.
+        timeout: up to LONGEST;
+
+        /// Whether changes are told on plain subjects, as they are by default.
+        hints: bool;
+
+        /// What the store is opened for: [`Access::Full`] by default. To look, a user
+        /// needs to ask for the bucket and its values and no more, and no bucket is made.
+        access: Access;
     }
 
     /// How many servers keep the bucket if it has to be made: 1 by default, 5 at most.
@@ -131,40 +135,10 @@ impl NatsOptions {
         self
     }
 
-    /// How long it may take to connect and log in: 2 s by default, 60 s at most.
-    #[must_use]
-    pub fn connect_timeout(mut self, span: Duration) -> Self {
-        self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
-        self
-    }
-
-    /// How long an answer may take before its outcome is called unknown: 5 s by default, 60 s at
-    /// most. Nodes wait for no more than a third of their ttl anyway.
-    #[must_use]
-    pub fn timeout(mut self, span: Duration) -> Self {
-        self.timeout = span.clamp(Duration::from_millis(1), LONGEST);
-        self
-    }
-
-    /// Whether changes are told on plain subjects, as they are by default.
-    #[must_use]
-    pub fn hints(mut self, hints: bool) -> Self {
-        self.hints = hints;
-        self
-    }
-
     /// The command that makes the bucket, for those who let no application do that.
     #[must_use]
     pub fn schema_command(&self) -> String {
         bucket::command(self)
-    }
-
-    /// What the store is opened for: [`Access::Full`] by default. To look, a user
-    /// needs to ask for the bucket and its values and no more, and no bucket is made.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
     }
 
     /// The least rights that a user of this store needs, as the server's configuration has them.
@@ -180,7 +154,7 @@ impl NatsOptions {
         let tokens = || self.inbox.split('.');
         if !self.inbox.bytes().all(legal) || tokens().any(str::is_empty) {
             return Err(StoreError::rejected(format!(
-                "inbox={:?} is no subject: use letters, digits, _ and - with dots between",
+                "inbox={:?} is not a subject: use letters, digits, _ and - with dots between",
                 self.inbox
             )));
         }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use async_nats::client::RequestErrorKind;
 use async_nats::{Client, HeaderMap, Message, Request};
 use incumbent_core::store::{Reply, StoreError, Version};
-use incumbent_store_common::{self as common, Failure, locked};
+use incumbent_store_common::{self as common, Failure, Sent, locked};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::api::{ApiError, Envelope, Info, InfoRequest};
 use crate::bucket;
-use crate::error::{Sort, Trouble, nonsense};
+use crate::error::{Trouble, nonsense};
 use crate::exchange::Job;
 use crate::keys;
 use crate::options::NatsOptions;
@@ -196,7 +196,7 @@ impl Session {
         match answer.map_err(|trouble| bucket::unprepared(&self.options, trouble))? {
             Ok(info) => Ok(Ok(info)),
             Err(Some(error)) => Ok(Err(error)),
-            Err(None) => Err(nonsense(&self.options, Sort::Read)),
+            Err(None) => Err(nonsense(&self.options, Sent::Nothing)),
         }
     }
 }

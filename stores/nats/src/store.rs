@@ -6,16 +6,14 @@ use std::sync::Arc;
 use incumbent_core::store::{
     Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
 };
-use incumbent_store_common::{self as common, LaneOptions};
+use incumbent_store_common::{Hints, Lanes, Sent, lane_name};
 use tokio::runtime::Handle;
 
+use crate::connect::{NatsConnect, Shared};
 use crate::exchange::Job;
 use crate::facts::Facts;
-use crate::hints::Hints;
 use crate::keys::Subjects;
-use crate::opener::{NatsConnect, Opener, Role};
 use crate::options::NatsOptions;
-use crate::session::Session;
 
 /// Below the 1 MB that a server takes by default, and far above the largest record.
 const LARGEST: usize = 256 * 1024;
@@ -33,10 +31,8 @@ pub struct NatsStore {
 struct Inner {
     options: Arc<NatsOptions>,
     facts: Facts,
-    beat: common::Lane<NatsConnect>,
-    change: common::Lane<NatsConnect>,
-    watch: common::Lane<NatsConnect>,
-    hints: Hints,
+    lanes: Lanes<NatsConnect>,
+    hints: Hints<NatsConnect>,
 }
 
 impl NatsStore {
@@ -65,22 +61,14 @@ impl NatsStore {
         let handle = Handle::try_current().map_err(|error| {
             StoreError::rejected(format!("the NATS store needs a tokio runtime: {error}"))
         })?;
-        let opener = Opener::new(options, handle);
-        let (first, facts) = opener.open(Role::Lane(Lane::Beat)).await?;
-        let timeout = opener.options.timeout;
-        let lane = |lane, options, first: Option<Session>| {
-            let connect = NatsConnect { opener: opener.clone(), role: Role::Lane(lane) };
-            common::Lane::new(&Arc::new(connect), options, first).on(&opener.handle)
-        };
-        let inner = Inner {
-            facts,
-            beat: lane(Lane::Beat, LaneOptions::beat(timeout), Some(first)),
-            change: lane(Lane::Change, LaneOptions::other(timeout), None),
-            watch: lane(Lane::Watch, LaneOptions::other(timeout), None),
-            hints: Hints::new(&opener),
-            options: opener.options,
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        let shared = Arc::new(Shared::new(options));
+        let connect = |purpose| NatsConnect { shared: Arc::clone(&shared), purpose };
+        let (first, facts) = connect(lane_name(Lane::Beat)).open().await?;
+        let options = Arc::clone(&shared.options);
+        let lane = |lane| Arc::new(connect(lane_name(lane)));
+        let lanes = Lanes::new(lane, options.timeout, Some(first), Some(&handle));
+        let hints = Hints::new(connect("hints"), Some(&handle));
+        Ok(Self { inner: Arc::new(Inner { options, facts, lanes, hints }) })
     }
 
     /// What the server said about itself when the store was opened.
@@ -107,25 +95,20 @@ impl Store for NatsStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
-        let Inner { beat, change, watch, options, .. } = &*self.inner;
-        let lane = match lane {
-            Lane::Beat => beat,
-            Lane::Change => change,
-            Lane::Watch => watch,
-        };
+        let Inner { lanes, options, .. } = &*self.inner;
         let subjects = Subjects::new(&options.bucket, cluster);
+        let sent = Sent::of(&exchange);
         let job = Job { subjects, exchange, hints: options.hints };
         Box::pin(async move {
             job.check()?;
-            let sent = job.sent();
-            lane.exchange(job, sent).await
+            lanes.exchange(lane, job, sent).await
         })
     }
 
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
         let Inner { options, hints, .. } = &*self.inner;
         let channel = Subjects::new(&options.bucket, cluster).hint;
-        options.hints.then(|| hints.subscribe(channel, wake))
+        if options.hints { hints.subscribe(channel, wake) } else { None }
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -173,6 +173,8 @@ async fn a_broken_idle_connection_costs_nothing() {
         pause(50).await;
         last = apply(&store, beat("a", &last, "{}")).await;
     }
+    assert_eq!(find(&store, "a").await.expect("a record").version, last);
+    assert!(proxy.traffic().connections > 5, "each time a new connection was made");
 }
 
 #[tokio::test]

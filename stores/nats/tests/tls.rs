@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{Server, apply, create, open};
 use incumbent_core::store::{ErrorKind, StoreError};
 use incumbent_nats::NatsStore;
+use incumbent_proving::{Proxy, Wire};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -85,9 +86,14 @@ async fn only_a_trusted_server_is_talked_to() {
 #[tokio::test]
 async fn an_encrypted_connection_is_asked_for_even_where_the_server_has_none() {
     let server = Server::start();
-    let options = format!("tls://localhost:{}?connect_timeout=500", server.port());
-    // Nothing is sent in the clear; the server just doesn't understand the handshake.
-    refusal(&options).await;
+    let proxy = Proxy::over(Wire::NATS, server.port()).await;
+    let url = format!("tls://localhost:{}?connect_timeout=500", proxy.port());
+    // The server doesn't understand the handshake.
+    let error = refusal(&url).await;
+    assert_ne!(error.kind, ErrorKind::Unknown, "{error}");
+    let traffic = proxy.quiet().await;
+    assert_eq!(traffic.requests, 0, "nothing is sent in the clear: {traffic:?}");
+    assert!(traffic.connections > 0 && traffic.bytes_up > 0, "it did try: {traffic:?}");
 }
 
 #[tokio::test]

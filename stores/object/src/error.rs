@@ -1,8 +1,7 @@
 //! What an error says about the write that met it, and what to do about it.
 
-use std::error::Error as _;
-
 use incumbent_core::store::{ErrorKind, StoreError};
+use incumbent_store_common::chain;
 
 use crate::client;
 use crate::http::Trace;
@@ -175,16 +174,7 @@ fn kind(error: &object_store::Error, trace: &Trace, noted: bool) -> ErrorKind {
 
 /// The error and what caused it, without saying anything twice.
 fn story(error: &object_store::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        source = cause.source();
-    }
+    let text = chain(error);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),

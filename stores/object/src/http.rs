@@ -5,11 +5,12 @@
 
 use std::error::Error as _;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use incumbent_core::store::StoreError;
+use incumbent_store_common::locked;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
@@ -45,13 +46,13 @@ pub(crate) struct Trace {
 pub(crate) async fn traced<F: Future>(operation: F) -> (F::Output, Trace) {
     let trace = Arc::<Mutex<Trace>>::default();
     let output = TRACE.scope(Arc::clone(&trace), operation).await;
-    let trace = trace.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let trace = locked(&trace).clone();
     (output, trace)
 }
 
 fn note(trace: Trace) {
     let _ = TRACE.try_with(|noted| {
-        *noted.lock().unwrap_or_else(PoisonError::into_inner) = trace;
+        *locked(noted) = trace;
     });
 }
 

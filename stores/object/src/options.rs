@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::choices;
 
 /// Which bucket, and how it is reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,12 +75,27 @@ impl BucketOptions {
         crate::url::parse(url)
     }
 
-    /// What the store is opened for: [`Access::Full`] by default. To look, it is enough
-    /// to be allowed to get and to list objects, and no container is made.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+    choices! {
+        /// What the store is opened for: [`Access::Full`] by default. To look, it is enough
+        /// to be allowed to get and to list objects, and no container is made.
+        access: Access;
+
+        /// What the names of all objects start with: nothing by default.
+        prefix: Text;
+
+        /// How long a request may take, 5 s by default. A node waits no longer than a third of its
+        /// ttl in any case.
+        timeout: Duration;
+
+        /// How many requests may be under way at once on each of the three lanes, 32 by default.
+        requests: usize;
+
+        /// Whether ETags are sent back without quotes, as some releases of Ceph want them.
+        bare_etags: bool;
+
+        /// Whether a missing container is made, which it isn't by default. Only for Azure: a bucket of
+        /// the other clouds has a name that is unique in the world, and a place.
+        create: bool;
     }
 
     /// The command that makes the bucket. Nothing has to be made in it.
@@ -93,47 +109,10 @@ impl BucketOptions {
         }
     }
 
-    /// What the names of all objects start with: nothing by default.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
-        self
-    }
-
-    /// How long a request may take, 5 s by default. A node waits no longer than a third of its
-    /// ttl in any case.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// How many requests may be under way at once on each of the three lanes, 32 by default.
-    #[must_use]
-    pub fn requests(mut self, requests: usize) -> Self {
-        self.requests = requests;
-        self
-    }
-
     /// A PEM file with certificates of authorities to trust beside those of the system.
     #[must_use]
     pub fn authorities(mut self, path: impl Into<String>) -> Self {
         self.authorities = Some(path.into());
-        self
-    }
-
-    /// Whether ETags are sent back without quotes, as some releases of Ceph want them.
-    #[must_use]
-    pub fn bare_etags(mut self, bare: bool) -> Self {
-        self.bare_etags = bare;
-        self
-    }
-
-    /// Whether a missing container is made, which it isn't by default. Only for Azure: a bucket of
-    /// the other clouds has a name that is unique in the world, and a place.
-    #[must_use]
-    pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
         self
     }
 
@@ -149,7 +128,7 @@ impl BucketOptions {
     pub(crate) fn checked(self) -> Result<Self, StoreError> {
         if self.bucket.is_empty() || self.bucket.contains('/') {
             return Err(StoreError::rejected(format!(
-                "{:?} is no bucket's name: write {1}://bucket or {1}://bucket/prefix",
+                "{:?} isn't the name of a bucket: write {1}://bucket or {1}://bucket/prefix",
                 self.bucket,
                 self.cloud.scheme()
             )));

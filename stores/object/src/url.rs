@@ -1,16 +1,15 @@
 //! Reads `s3:`, `gs:` and `az:` URLs.
 
 use std::path::Path;
-use std::time::Duration;
 
 use incumbent_core::store::StoreError;
-use incumbent_store_common::{Form, StoreUrl, secret_file};
+use incumbent_store_common::{Form, StoreUrl, process_environment, secret_file, unreadable};
 
 use crate::client;
 use crate::options::{BucketOptions, Cloud};
 
 pub(crate) fn parse(text: &str) -> Result<BucketOptions, StoreError> {
-    let url = StoreUrl::parse(text, Form::OBJECT)?;
+    let url = StoreUrl::parse(text, Form::OBJECT, process_environment())?;
     let cloud = match url.scheme() {
         "gs" => Cloud::Google,
         "az" | "azure" => Cloud::Azure,
@@ -25,32 +24,20 @@ pub(crate) fn parse(text: &str) -> Result<BucketOptions, StoreError> {
     }
     let prefix = url.path()?;
     let mut options = BucketOptions::new(cloud, bucket).prefix(prefix.trim_matches('/'));
-    for (name, value) in url.any_options()? {
-        options = apply(options, &name.to_ascii_lowercase(), &value)?;
+    let given = url.options()?;
+    options.timeout = given.span("timeout").unwrap_or(options.timeout);
+    options.requests = given.number("requests").unwrap_or(options.requests);
+    options.authorities = given.text("ca").map(str::to_owned);
+    options.bare_etags = given.chose("etag", "bare").unwrap_or(options.bare_etags);
+    options.create = given.chose("create", "yes").unwrap_or(options.create);
+    for (name, value) in given.iter().filter(|(name, _)| !OWN.contains(name)) {
+        options = setting(options, name, value)?;
     }
     options.checked()
 }
 
-fn apply(options: BucketOptions, name: &str, value: &str) -> Result<BucketOptions, StoreError> {
-    Ok(match (name, value) {
-        ("timeout", _) => match value.parse() {
-            Ok(milliseconds) => options.timeout(Duration::from_millis(milliseconds)),
-            Err(_) => return Err(unknown(name, value, "milliseconds, such as timeout=3000")),
-        },
-        ("requests", _) => match value.parse() {
-            Ok(requests) => options.requests(requests),
-            Err(_) => return Err(unknown(name, value, "a number, such as requests=32")),
-        },
-        ("ca", _) => options.authorities(value),
-        ("etag", "quoted") => options.bare_etags(false),
-        ("etag", "bare") => options.bare_etags(true),
-        ("etag", _) => return Err(unknown(name, value, "quoted or bare")),
-        ("create", "yes") => options.create(true),
-        ("create", "no") => options.create(false),
-        ("create", _) => return Err(unknown(name, value, "yes or no")),
-        _ => setting(options, name, value)?,
-    })
-}
+/// What object_store doesn't know.
+const OWN: [&str; 5] = ["timeout", "requests", "ca", "etag", "create"];
 
 fn setting(options: BucketOptions, name: &str, value: &str) -> Result<BucketOptions, StoreError> {
     let cloud = options.cloud;
@@ -67,9 +54,8 @@ fn setting(options: BucketOptions, name: &str, value: &str) -> Result<BucketOpti
     let Some(secret) = name.strip_suffix("_file").filter(|name| client::knows(cloud, name)) else {
         return Err(client::unknown(cloud, name));
     };
-    let content = secret_file(Path::new(value)).map_err(|error| {
-        StoreError::rejected(format!("{name}={value}: {error}. Name a file that can be read"))
-    })?;
+    let path = Path::new(value);
+    let content = secret_file(path).map_err(|error| unreadable(name, path, &error))?;
     Ok(options.setting(secret, content.trim()))
 }
 
@@ -80,10 +66,6 @@ fn is_secret(name: &str) -> bool {
     !open.iter().any(|end| name.ends_with(end))
         && secret.iter().any(|part| name.contains(part))
         && name != "sse_bucket_key_enabled"
-}
-
-fn unknown(name: &str, value: &str, known: &str) -> StoreError {
-    StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
 }
 
 #[cfg(test)]
@@ -153,7 +135,7 @@ mod tests {
             ("sqlite://a", "sqlite", "s3://bucket/prefix"),
             ("s3://", "bucket", "s3://bucket/prefix"),
             ("s3:///p", "bucket", "s3://bucket/prefix"),
-            ("s3://b?timeout=soon", "timeout=soon", "timeout=3000"),
+            ("s3://b?timeout=soon", "timeout=soon", "timeout=2000"),
             ("s3://b?timeout=0", "timeout=0", "ttl"),
             ("s3://b?requests=0", "requests=0", "1 to"),
             ("s3://b?etag=round", "etag=round", "bare"),
@@ -165,7 +147,7 @@ mod tests {
             ("s3://b?bucket=other", "bucket", "region"),
             ("s3://b?conditional_put=disabled", "conditional_put", "region"),
             ("s3://b?timeout=1&timeout=2", "timeout", "keep one"),
-            ("s3://b?secret_access_key_file=/none", "/none", "can be read"),
+            ("s3://b?secret_access_key_file=/none", "/none", "may read"),
             ("s3://b/a%ffb", "follows the host", "UTF-8"),
             ("s3://b?endpoint=nonsense", "endpoint=nonsense", "https://"),
             ("s3://b?endpoint=ftp://x", "endpoint=ftp://x", "https://"),

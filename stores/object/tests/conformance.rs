@@ -11,28 +11,30 @@ use std::time::Duration;
 use common::block_on;
 use incumbent_object::BucketStore;
 use incumbent_proving::server::azurite;
-use incumbent_proving::{Proxy, Wire};
+use incumbent_proving::{Proxy, Wire, passed};
 use incumbent_testkit::{Conformance, Faults, Opener, Opening};
 use object_store::memory::InMemory;
 
 #[test]
 fn the_store_conforms_in_memory() {
-    block_on(run(Conformance::new(in_memory())));
+    block_on(passed(Conformance::new(in_memory())));
 }
 
 #[test]
 fn the_store_conforms_in_memory_over_a_path_that_fails() {
-    block_on(run(Conformance::new(in_memory()).faults(Faults::mixed(7))));
+    block_on(passed(Conformance::new(in_memory()).faults(Faults::mixed(7))));
 }
 
 #[test]
 fn the_store_conforms_on_azurite() {
-    block_on(run(Conformance::new(opener(azurite::shared())).rounds(15)));
+    block_on(passed(Conformance::new(opener(azurite::shared())).rounds(15)));
 }
 
 #[test]
 fn the_store_conforms_on_azurite_over_a_path_that_fails() {
-    block_on(run(Conformance::new(opener(azurite::shared())).faults(Faults::mixed(7)).rounds(8)));
+    block_on(passed(
+        Conformance::new(opener(azurite::shared())).faults(Faults::mixed(7)).rounds(8),
+    ));
 }
 
 /// Its own errors: connections break in the middle of writes.
@@ -43,9 +45,7 @@ fn errors_tell_the_truth_while_connections_break() {
         let proxy = Proxy::over(Wire::HTTP, server.port()).await;
         let opener = Breakable { proxy };
         let only = ["errors-tell-the-truth", "create-once", "swap-once", "linearizable-history"];
-        let report = Conformance::new(opener).only(only).rounds(30).run().await;
-        println!("{report}");
-        report.assert_passed();
+        let report = passed(Conformance::new(opener).only(only).rounds(30)).await;
         let errors: u64 = report.rows.iter().map(|row| row.errors).sum();
         assert!(errors > 0, "no error was seen, so nothing was tried: {report}");
     });
@@ -95,10 +95,4 @@ fn opener(url: String) -> impl Opener {
         let url = url.clone();
         async move { BucketStore::connect(&url).await.map(Arc::new) }
     }
-}
-
-async fn run(conformance: Conformance) {
-    let report = conformance.run().await;
-    println!("{report}");
-    report.assert_passed();
 }

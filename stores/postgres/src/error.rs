@@ -1,10 +1,9 @@
 //! What PostgreSQL's errors mean to a caller, and what to do about them.
 
 use std::error::Error as _;
-use std::fmt::Write;
 
 use incumbent_core::store::{ErrorKind, StoreError};
-use incumbent_store_common::{self as common, Sent};
+use incumbent_store_common::{self as common, Sent, chain};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity};
 
@@ -36,7 +35,7 @@ pub(crate) fn translate(options: &PostgresOptions, error: &Error, sent: Sent) ->
             // The connection broke, or what came back made no sense: it may have been applied.
             Sent::Write => ErrorKind::Unknown,
         };
-        let message = format!("{server}: {}{}", chain(error), step_of_connection(error));
+        let message = format!("{server}: {}{}", told(error), step_of_connection(error));
         return Failure { error: StoreError { kind, message }, keep: false, locked: false };
     };
     let code = said.code().code();
@@ -54,18 +53,9 @@ pub(crate) fn translate(options: &PostgresOptions, error: &Error, sent: Sent) ->
     }
 }
 
-/// An error with all its causes.
-pub(crate) fn chain(error: &Error) -> String {
-    if let Some(said) = error.as_db_error() {
-        return said.message().to_owned();
-    }
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let _ = write!(text, ": {cause}");
-        source = cause.source();
-    }
-    text
+/// An error with all its causes, or the server's own words.
+pub(crate) fn told(error: &Error) -> String {
+    error.as_db_error().map_or_else(|| chain(error), |said| said.message().to_owned())
 }
 
 /// Whether the server took back the statement. An `ERROR` always means that. A `FATAL` ends the
@@ -115,11 +105,11 @@ fn is_setting(error: &Error) -> bool {
     }
     let text = error.to_string();
     let starts = ["authentication error", "invalid configuration", "invalid connection string"];
-    starts.iter().any(|start| text.starts_with(start)) || chain(error).contains("support TLS")
+    starts.iter().any(|start| text.starts_with(start)) || told(error).contains("support TLS")
 }
 
 fn step_of_connection(error: &Error) -> &'static str {
-    let text = chain(error);
+    let text = told(error);
     if text.contains("support TLS") {
         ". Turn on TLS at the server, or use sslmode=prefer or sslmode=disable"
     } else if text.contains("TLS handshake") || text.contains("certificate") {
@@ -128,7 +118,7 @@ fn step_of_connection(error: &Error) -> &'static str {
     } else if text.contains("password missing") {
         ". Give the password by PGPASSWORD, passwordfile= or a password file"
     } else if text.contains("does not allow writes") {
-        ". Only a primary will do: name it, or wait until one is promoted"
+        ". A primary is needed: name it, or wait until one is promoted"
     } else {
         ""
     }
@@ -156,7 +146,7 @@ fn next_step(options: &PostgresOptions, code: &str) -> Option<String> {
                 .to_owned()
         }
         "53100" => "Free some space on the server's disk".to_owned(),
-        "25006" => "Only a primary will do: name it, or wait until one is promoted".to_owned(),
+        "25006" => "A primary is needed: name it, or wait until one is promoted".to_owned(),
         "55P03" => "Somebody held a lock for longer than lock_timeout=".to_owned(),
         "57014" => {
             "The server took longer than statement_timeout=, or somebody cancelled it".to_owned()

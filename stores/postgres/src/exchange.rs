@@ -1,7 +1,6 @@
 //! Applies the writes of an exchange and answers its reads, on one connection.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Lane, Outcome, Put, Read, Reply, StoreError, Write,
@@ -23,23 +22,19 @@ pub(crate) struct Job {
     pub(crate) cluster: String,
     pub(crate) channel: String,
     pub(crate) exchange: Exchange,
+    pub(crate) lane: Lane,
 }
 
 type Parameters<'a> = Vec<Box<dyn ToSql + Send + Sync + 'a>>;
 
 impl Job {
-    /// Whether any write is among it.
-    pub(crate) fn sent(&self) -> Sent {
-        if self.exchange.writes.is_empty() { Sent::Nothing } else { Sent::Write }
-    }
-
     /// Refuses what PostgreSQL can't store, before anything is sent.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         for write in &self.exchange.writes {
             let Write::Put(put) = write else { continue };
             if text(put).is_none() {
                 return Err(StoreError::rejected(format!(
-                    "the value of {} is no text that PostgreSQL can store: it has to be UTF-8 \
+                    "the value of {} is not text that PostgreSQL can store: it has to be UTF-8 \
                      without NUL characters",
                     put.key
                 )));
@@ -61,11 +56,7 @@ impl Job {
 
 impl Session {
     /// Does all of an exchange, or says what may have become of it.
-    pub(crate) async fn exchange(
-        self: &Arc<Self>,
-        job: &Job,
-        lane: Lane,
-    ) -> Result<Reply, Failure> {
+    pub(crate) async fn exchange(&self, job: &Job) -> Result<Reply, Failure> {
         let mut outcomes = vec![Outcome::Refused; job.exchange.writes.len()];
         let rounds = rounds(&job.exchange.writes);
         let last = rounds.len() - 1;
@@ -73,22 +64,19 @@ impl Session {
         for (number, round) in rounds.iter().enumerate() {
             let reads = if number == last { job.exchange.reads.as_slice() } else { &[] };
             let part = Part { job, writes: round, reads };
-            let done = self.part(&part, lane, &mut outcomes).await;
+            let done = self.part(&part, &mut outcomes).await;
             reply.reads = done.map_err(|failure| after(number, failure))?;
         }
         reply.writes = outcomes;
         Ok(reply)
     }
 
-    async fn part(
-        self: &Arc<Self>,
-        part: &Part<'_>,
-        lane: Lane,
-        outcomes: &mut [Outcome],
-    ) -> Result<Vec<Found>, Failure> {
+    async fn part(&self, part: &Part<'_>, outcomes: &mut [Outcome]) -> Result<Vec<Found>, Failure> {
         let writes = part.kind();
         let answer = match self.send(part, writes).await {
-            Err(failure) if failure.locked && lane == Lane::Change && writes != Writes::None => {
+            Err(failure)
+                if failure.locked && part.job.lane == Lane::Change && writes != Writes::None =>
+            {
                 if part.writes.len() == 1 && part.reads.is_empty() {
                     return Ok(Vec::new());
                 }
@@ -117,7 +105,7 @@ impl Session {
         Ok(answer.found)
     }
 
-    async fn send(self: &Arc<Self>, part: &Part<'_>, writes: Writes) -> Result<Answer, Failure> {
+    async fn send(&self, part: &Part<'_>, writes: Writes) -> Result<Answer, Failure> {
         let sent = if writes == Writes::None { Sent::Nothing } else { Sent::Write };
         let shape = part.shape(writes, self.pooled);
         let parameters = part.parameters(shape, &self.lock_timeout);
@@ -141,7 +129,7 @@ impl Session {
 /// What a standby gets told, whichever way it was noticed.
 pub(crate) fn standby(options: &crate::PostgresOptions) -> StoreError {
     StoreError::unavailable(format!(
-        "{}: this server is a standby, whose records may be stale. Only a primary will do: name \
+        "{}: this server is a standby, whose records may be stale. A primary is needed: name \
          it, or wait until one is promoted",
         options.server()
     ))

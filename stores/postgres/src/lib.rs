@@ -61,17 +61,16 @@
 //! who is there; values in `incumbent_records` are JSON text.
 
 mod answer;
+mod connect;
 mod error;
 mod exchange;
 mod facts;
 mod fence;
 mod hints;
-mod lane;
 mod names;
 mod obstacles;
-mod opener;
 mod options;
-mod password;
+mod passfile;
 mod schema;
 mod session;
 mod statement;

@@ -6,7 +6,7 @@ use incumbent_core::store::Obstacle;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
-use crate::opener::{Opener, Role};
+use crate::connect::PostgresConnect;
 
 /// All who wait for a row of ours, in whatever process, and those in front of them. The first to
 /// wait for a row holds its tuple lock, which tells where the row is. Others wait behind it.
@@ -33,10 +33,10 @@ fn sql(records: &str) -> String {
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Asks on a connection of its own, which is closed afterwards.
-pub(crate) async fn find(opener: &Opener) -> Vec<Obstacle> {
+pub(crate) async fn find(connect: &PostgresConnect) -> Vec<Obstacle> {
     let finding = async {
-        let session = opener.open(&Role::Obstacles).await.ok()?;
-        let records = &opener.options.names.records;
+        let session = connect.open(None).await.ok()?;
+        let records = &connect.options.names.records;
         let rows = session.client().query_typed(&sql(records), &[(records, Type::TEXT)]).await;
         Some(rows.ok()?.iter().filter_map(|row| obstacle(row).ok()).collect())
     };

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::{Secret, TlsFiles, choices, process_environment};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::names::Names;
-use crate::password::Password;
 use crate::{fence, schema, url};
 
 /// Which database, and how it is used. Never shows its password.
@@ -17,7 +17,10 @@ use crate::{fence, schema, url};
 pub struct PostgresOptions {
     pub(crate) config: Config,
     pub(crate) names: Names,
-    pub(crate) password: Password,
+    /// Unless the configuration has it.
+    pub(crate) password: Secret,
+    /// A file of libpq's form, where there is no other password.
+    pub(crate) passfile: Option<PathBuf>,
     pub(crate) tls: TlsOptions,
     pub(crate) connect_timeout: Duration,
     pub(crate) lock_timeout: Duration,
@@ -40,9 +43,9 @@ pub enum Pooler {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsOptions {
     pub(crate) mode: TlsMode,
-    pub(crate) root: Option<TlsRoot>,
-    pub(crate) certificate: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
+    /// Whether it is said whom to trust. Without a file that is whom this machine trusts.
+    pub(crate) rooted: bool,
+    pub(crate) files: TlsFiles,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,12 +55,6 @@ pub(crate) enum TlsMode {
     Require,
     VerifyCa,
     VerifyFull,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TlsRoot {
-    System,
-    File(PathBuf),
 }
 
 const LONGEST_LOCK: Duration = Duration::from_secs(60);
@@ -79,7 +76,7 @@ impl PostgresOptions {
     ///
     /// Rejected if something in the URL isn't understood; the message names it.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
-        url::parse(url, &|name| std::env::var(name).ok())
+        url::parse(url, process_environment())
     }
 
     /// The schema of all tables and views: `public` by default. Case matters.
@@ -102,34 +99,20 @@ impl PostgresOptions {
         Ok(self)
     }
 
-    /// How long a change waits for a row that somebody else has locked, 1 s by default. Then it
-    /// is refused. At most 60 s.
-    #[must_use]
-    pub fn lock_timeout(mut self, span: Duration) -> Self {
-        self.lock_timeout = span.clamp(Duration::from_millis(1), LONGEST_LOCK);
-        self
-    }
+    choices! {
+        /// How long a change waits for a row that somebody else has locked, 1 s by default. Then it
+        /// is refused. At most 60 s.
+        lock_timeout: up to LONGEST_LOCK;
 
-    /// How long the server works on anything of ours at most, 10 s by default.
-    #[must_use]
-    pub fn statement_timeout(mut self, span: Duration) -> Self {
-        self.statement_timeout = span.clamp(Duration::from_millis(1), LONGEST_STATEMENT);
-        self
-    }
+        /// How long the server works on anything of ours at most, 10 s by default.
+        statement_timeout: up to LONGEST_STATEMENT;
 
-    /// Whether a pooler stands in between: [`Pooler::Detect`] by default.
-    #[must_use]
-    pub fn pooler(mut self, pooler: Pooler) -> Self {
-        self.pooler = pooler;
-        self
-    }
+        /// Whether a pooler stands in between: [`Pooler::Detect`] by default.
+        pooler: Pooler;
 
-    /// What the store is opened for: [`Access::Full`] by default. To look, a role needs `SELECT` on
-    /// the tables and no more, and nothing is made.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+        /// What the store is opened for: [`Access::Full`] by default. To look, a role needs `SELECT` on
+        /// the tables and no more, and nothing is made.
+        access: Access;
     }
 
     /// The SQL that makes the tables and views, for those who let no application do that.

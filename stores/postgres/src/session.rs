@@ -7,16 +7,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use incumbent_core::store::StoreError;
-use incumbent_store_common::locked;
+use incumbent_core::store::Reply;
+use incumbent_store_common::{self as common, locked};
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, Socket, Statement};
 
+use crate::connect::{Told, has_tables};
+use crate::exchange::Job;
 use crate::facts::Facts;
-use crate::hints::Registry;
 use crate::options::PostgresOptions;
 use crate::statement::Shape;
 
@@ -33,12 +34,12 @@ pub(crate) struct Session {
     pub(crate) facts: Facts,
     /// Whether there are tables. Only who looks goes on without.
     pub(crate) tables: AtomicBool,
-    client: Client,
+    client: Arc<Client>,
     handle: Handle,
     lost: watch::Receiver<bool>,
     /// The connection says good-bye when this is dropped.
     _end: oneshot::Sender<()>,
-    texts: Mutex<BTreeMap<Shape, Text>>,
+    texts: Arc<Mutex<BTreeMap<Shape, Text>>>,
 }
 
 /// One shape of statement on this connection.
@@ -68,7 +69,7 @@ impl Line {
     pub(crate) fn start<T>(
         (client, connection): (Client, Connection<Socket, T>),
         handle: &Handle,
-        hear: Option<Arc<Registry>>,
+        told: Option<Told>,
     ) -> Self
     where
         T: TlsStream + Unpin + Send + 'static,
@@ -77,7 +78,7 @@ impl Line {
         let (losing, lost) = watch::channel(false);
         // The runtime is named: it is the one on which the store was opened, so nothing of this
         // lands on the application's (F17, F31).
-        handle.spawn(run(connection, hear, ended, losing));
+        handle.spawn(run(connection, told, ended, losing));
         Self { client, lost, end }
     }
 
@@ -98,11 +99,11 @@ impl Line {
             lock_timeout: options.lock_timeout.as_millis().to_string(),
             facts,
             tables: AtomicBool::new(tables),
-            client: self.client,
+            client: Arc::new(self.client),
             handle: handle.clone(),
             lost: self.lost,
             _end: self.end,
-            texts: Mutex::new(BTreeMap::new()),
+            texts: Arc::default(),
         }
     }
 }
@@ -112,18 +113,13 @@ impl Session {
         &self.client
     }
 
-    /// Waits until the connection is lost.
-    pub(crate) async fn lost(&self) {
-        let _ = self.lost.clone().wait_for(|lost| *lost).await;
-    }
-
     /// Sends one statement in one round trip.
     ///
     /// On a connection of our own, most shapes are prepared behind the scenes after their first
     /// use, so that the server parses and plans them no more. Through a pooler each statement
     /// brings its own text, because the next may reach another server process.
     pub(crate) async fn query(
-        self: &Arc<Self>,
+        &self,
         shape: Shape,
         parameters: &[Box<dyn ToSql + Send + Sync + '_>],
     ) -> Result<Vec<Row>, Error> {
@@ -149,18 +145,19 @@ impl Session {
         text.clone()
     }
 
-    fn prepare(self: &Arc<Self>, shape: Shape) {
+    fn prepare(&self, shape: Shape) {
         let mut texts = locked(&self.texts);
         let Some(text) = texts.get_mut(&shape) else { return };
         if !matches!(text.prepared, Prepared::Not) {
             return;
         }
         text.prepared = Prepared::UnderWay;
-        let (session, text) = (Arc::clone(self), text.clone());
+        let text = text.clone();
+        let (client, texts) = (Arc::clone(&self.client), Arc::clone(&self.texts));
         self.handle.spawn(async move {
-            let prepared = session.client.prepare_typed(&text.sql, &text.types).await;
+            let prepared = client.prepare_typed(&text.sql, &text.types).await;
             if let Ok(statement) = prepared
-                && let Some(text) = locked(&session.texts).get_mut(&shape)
+                && let Some(text) = locked(&texts).get_mut(&shape)
             {
                 text.prepared = Prepared::Ready(statement);
             }
@@ -168,10 +165,36 @@ impl Session {
     }
 }
 
+impl common::Session for Session {
+    type Job = Job;
+
+    /// The server answers in the order in which it was asked, however much is on its way.
+    const AT_ONCE: usize = 256;
+
+    async fn perform(&self, job: &Job) -> Result<Reply, common::Failure> {
+        if !has_tables(self).await.map_err(common::Failure::fatal)? {
+            return Ok(Reply::of_nothing(&job.exchange));
+        }
+        Ok(self.exchange(job).await?)
+    }
+
+    async fn answers(&self) -> bool {
+        self.client.batch_execute("").await.is_ok()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    async fn ended(&self) {
+        let _ = self.lost.clone().wait_for(|lost| *lost).await;
+    }
+}
+
 /// Moves bytes until the connection ends, or nobody needs it any more.
 async fn run<T>(
     mut connection: Connection<Socket, T>,
-    hear: Option<Arc<Registry>>,
+    told: Option<Told>,
     mut ended: oneshot::Receiver<()>,
     lost: watch::Sender<bool>,
 ) where
@@ -179,8 +202,8 @@ async fn run<T>(
 {
     let mut running = pin!(async {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let (AsyncMessage::Notification(notification), Some(registry)) = (message, &hear) {
-                registry.wake(notification.channel());
+            if let (AsyncMessage::Notification(notification), Some(told)) = (message, &told) {
+                let _ = told.send(notification.channel().to_owned());
             }
         }
     });
@@ -191,19 +214,4 @@ async fn run<T>(
         }
     }
     lost.send_replace(true);
-}
-
-/// Fails after so long with an error that says so.
-pub(crate) async fn within<T>(
-    options: &PostgresOptions,
-    what: &str,
-    span: Duration,
-    work: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    tokio::time::timeout(span, work).await.unwrap_or_else(|_| {
-        Err(StoreError::unavailable(format!(
-            "{}: {what} took longer than {span:?}. See that the server runs and can be reached",
-            options.server()
-        )))
-    })
 }

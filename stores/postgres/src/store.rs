@@ -6,16 +6,14 @@ use std::sync::Arc;
 use incumbent_core::store::{
     Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
 };
-use incumbent_store_common::{self as common, Connect, LaneOptions};
+use incumbent_store_common::{Connect as _, Hints, Lanes, Sent, lane_name};
 use tokio::runtime::Handle;
 
+use crate::connect::PostgresConnect;
 use crate::exchange::Job;
 use crate::facts::Facts;
-use crate::hints::Hints;
-use crate::lane::{LaneConnect, LaneSession};
 use crate::names::stored_cluster;
 use crate::obstacles;
-use crate::opener::Opener;
 use crate::options::PostgresOptions;
 
 /// Records in a PostgreSQL database. Clones share their connections, which close with the last.
@@ -27,11 +25,9 @@ pub struct PostgresStore {
 struct Inner {
     options: Arc<PostgresOptions>,
     facts: Facts,
-    beat: common::Lane<LaneConnect>,
-    change: common::Lane<LaneConnect>,
-    watch: common::Lane<LaneConnect>,
-    hints: Hints,
-    opener: Opener,
+    lanes: Lanes<PostgresConnect>,
+    hints: Hints<PostgresConnect>,
+    handle: Handle,
 }
 
 impl PostgresStore {
@@ -59,25 +55,20 @@ impl PostgresStore {
         let handle = Handle::try_current().map_err(|error| {
             StoreError::rejected(format!("the PostgreSQL store needs a tokio runtime: {error}"))
         })?;
-        let opener = Opener { options: Arc::new(options), handle };
-        let first = LaneConnect { lane: Lane::Beat, opener: opener.clone() }.connect().await?;
+        let options = Arc::new(options);
+        let connect = |purpose| {
+            let (options, handle) = (Arc::clone(&options), handle.clone());
+            PostgresConnect { options, handle, purpose }
+        };
+        let first = connect(lane_name(Lane::Beat)).connect().await?;
+        let facts = first.facts.clone();
         // The server ends a statement after its time-out; a connection that says nothing even
         // then is broken.
-        let span = opener.options.statement_timeout + opener.options.connect_timeout;
-        let lane = |lane, options, first: Option<LaneSession>| {
-            let connect = Arc::new(LaneConnect { lane, opener: opener.clone() });
-            common::Lane::new(&connect, options, first).on(&opener.handle)
-        };
-        let inner = Inner {
-            facts: first.session.facts.clone(),
-            beat: lane(Lane::Beat, LaneOptions::beat(span), Some(first)),
-            change: lane(Lane::Change, LaneOptions::other(span), None),
-            watch: lane(Lane::Watch, LaneOptions::other(span), None),
-            hints: Hints::new(&opener),
-            options: Arc::clone(&opener.options),
-            opener,
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        let span = options.statement_timeout + options.connect_timeout;
+        let lane = |lane| Arc::new(connect(lane_name(lane)));
+        let lanes = Lanes::new(lane, span, Some(first), Some(&handle));
+        let hints = Hints::new(connect("hints"), Some(&handle));
+        Ok(Self { inner: Arc::new(Inner { options, facts, lanes, hints, handle }) })
     }
 
     /// The SQL that makes the tables and views, for those who let no application do that.
@@ -122,18 +113,12 @@ impl Store for PostgresStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
-        let Inner { beat, change, watch, options, .. } = &*self.inner;
-        let sender = match lane {
-            Lane::Beat => beat,
-            Lane::Change => change,
-            Lane::Watch => watch,
-        };
+        let Inner { lanes, options, .. } = &*self.inner;
         Box::pin(async move {
-            let channel = options.names.channel(cluster);
-            let job = Job { cluster: stored_cluster(cluster)?, channel, exchange };
+            let (sent, channel) = (Sent::of(&exchange), options.names.channel(cluster));
+            let job = Job { cluster: stored_cluster(cluster)?, channel, exchange, lane };
             job.check()?;
-            let sent = job.sent();
-            sender.exchange(job, sent).await
+            lanes.exchange(lane, job, sent).await
         })
     }
 
@@ -141,7 +126,7 @@ impl Store for PostgresStore {
         if self.inner.facts.pooled {
             return None;
         }
-        Some(self.inner.hints.subscribe(self.inner.options.names.channel(cluster), wake))
+        self.inner.hints.subscribe(self.inner.options.names.channel(cluster), wake)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -150,8 +135,9 @@ impl Store for PostgresStore {
 
     fn obstacles(&self) -> Obstacles<'_> {
         // On the runtime of the store, whoever asks.
-        let opener = self.inner.opener.clone();
-        let finding = self.inner.opener.handle.spawn(async move { obstacles::find(&opener).await });
+        let (options, handle) = (Arc::clone(&self.inner.options), self.inner.handle.clone());
+        let connect = PostgresConnect { options, handle, purpose: "obstacles" };
+        let finding = self.inner.handle.spawn(async move { obstacles::find(&connect).await });
         Box::pin(async move { finding.await.unwrap_or_default() })
     }
 }

@@ -1,22 +1,18 @@
 //! Encryption with rustls, and libpq's five ways of trusting the other side.
 
-use std::error::Error;
-use std::path::Path;
 use std::sync::Arc;
 
 use incumbent_core::store::StoreError;
+use incumbent_store_common::provider;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::options::{TlsMode, TlsOptions, TlsRoot};
+use crate::options::{TlsMode, TlsOptions};
 
 impl TlsMode {
     /// What the driver has to know: whether to encrypt.
@@ -31,80 +27,32 @@ impl TlsMode {
 
 /// Reads the certificates. Done for each connection, so that renewed ones are found.
 pub(crate) fn connector(options: &TlsOptions) -> Result<MakeRustlsConnect, StoreError> {
-    // Named here, because a process may hold several providers and rustls then refuses to choose.
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| StoreError::rejected(format!("TLS can't be used: {error}")))?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier(options, &provider)?);
-    let config = match (&options.certificate, &options.key) {
-        (Some(certificate), Some(key)) => {
-            let chain = certificates("sslcert", certificate)?;
-            let private = PrivateKeyDer::from_pem_file(key)
-                .map_err(|error| unreadable("sslkey", key, &error))?;
-            builder
-                .with_client_auth_cert(chain, private)
-                .map_err(|error| unreadable("sslkey", key, &error))?
-        }
-        _ => builder.with_no_client_auth(),
-    };
-    Ok(MakeRustlsConnect::new(config))
+    Ok(MakeRustlsConnect::new(options.files.config_with(verifier(options)?)?))
 }
 
-fn verifier(
-    options: &TlsOptions,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, StoreError> {
-    let trust = match (options.mode, &options.root) {
-        (TlsMode::Disable | TlsMode::Prefer, _) | (TlsMode::Require, None) => Trust::Anybody,
+fn verifier(options: &TlsOptions) -> Result<Arc<dyn ServerCertVerifier>, StoreError> {
+    let provider = provider();
+    let trust = match options.mode {
+        TlsMode::Disable | TlsMode::Prefer => Trust::Anybody,
+        TlsMode::Require if !options.rooted => Trust::Anybody,
         // As libpq does it: a root given with sslmode=require is used.
-        (TlsMode::Require | TlsMode::VerifyCa, root) => Trust::Authority(web(root, provider)?),
-        (TlsMode::VerifyFull, root) => return Ok(web(root, provider)?),
+        TlsMode::Require | TlsMode::VerifyCa => Trust::Authority(web(options, &provider)?),
+        TlsMode::VerifyFull => return Ok(web(options, &provider)?),
     };
-    Ok(Arc::new(Lenient { trust, provider: Arc::clone(provider) }))
+    Ok(Arc::new(Lenient { trust, provider }))
 }
 
 fn web(
-    root: &Option<TlsRoot>,
+    options: &TlsOptions,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<WebPkiServerVerifier>, StoreError> {
-    let mut roots = RootCertStore::empty();
-    match root {
-        Some(TlsRoot::File(path)) => {
-            for certificate in certificates("sslrootcert", path)? {
-                roots.add(certificate).map_err(|error| unreadable("sslrootcert", path, &error))?;
-            }
-        }
-        Some(TlsRoot::System) | None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-    }
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|error| {
-            StoreError::rejected(format!(
-                "no authority to trust was found ({error}): give another sslrootcert="
-            ))
-        })
-}
-
-fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
-    let fail = |error: &dyn Error| unreadable(what, path, error);
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| fail(&error))?;
-    if certificates.is_empty() {
-        return Err(fail(&std::io::Error::other("there is no certificate in it")));
-    }
-    Ok(certificates)
-}
-
-fn unreadable(what: &str, path: &Path, error: &dyn Error) -> StoreError {
-    StoreError::rejected(format!(
-        "{what}={}: {error}. Name a PEM file that this process may read",
-        path.display()
-    ))
+    let roots = Arc::new(options.files.roots()?);
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+    verifier.map_err(|error| {
+        StoreError::rejected(format!(
+            "no authority to trust was found ({error}): give another sslrootcert="
+        ))
+    })
 }
 
 /// Whom to trust where the server's name doesn't matter.

@@ -4,34 +4,82 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
-use incumbent_store_common::{Form, StoreUrl, encoded};
+use incumbent_store_common::{
+    Environment, Form, Options, Secret, StoreUrl, TlsFiles, TlsNames, encoded, misunderstood,
+};
 use tokio_postgres::Config;
 use tokio_postgres::config::TargetSessionAttrs;
 
-use crate::error::chain;
+use crate::error::told;
 use crate::names::Names;
-use crate::options::{Pooler, PostgresOptions, TlsMode, TlsOptions, TlsRoot};
-use crate::password::Password;
+use crate::options::{Pooler, PostgresOptions, TlsMode, TlsOptions};
 
-/// Looks up a variable of the environment.
-pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// What the driver doesn't know.
+const OWN: [&str; 12] = [
+    "schema",
+    "prefix",
+    "passwordfile",
+    "passfile",
+    "sslmode",
+    "sslrootcert",
+    "sslcert",
+    "sslkey",
+    "target_session_attrs",
+    "lock_timeout",
+    "statement_timeout",
+    "pooler",
+];
 
 /// What libpq knows and what changes nothing here.
 const HARMLESS: [&str; 3] = ["client_encoding", "fallback_application_name", "gssencmode"];
+
+/// What libpq knows and what would be expected to change something.
+const UNSUPPORTED: [&str; 4] = ["sslpassword", "sslcrl", "sslcrldir", "require_auth"];
 
 pub(crate) fn parse(
     text: &str,
     environment: Environment<'_>,
 ) -> Result<PostgresOptions, StoreError> {
-    let url = StoreUrl::parse(text, Form::POSTGRES)?;
-    let mut own = Own::default();
+    let url = StoreUrl::parse(text, Form::POSTGRES, environment)?;
+    let options = url.options()?;
+    let mut config = driver(&url, &options)?;
+    complete(&mut config, environment)?;
+    only_primaries(&mut config, options.text("target_session_attrs"))?;
+    let (password, passfile) = password(&mut config, &options, environment)?;
+    let (schema, prefix) = (options.text("schema"), options.text("prefix"));
+    let parsed = PostgresOptions {
+        names: Names::new(schema.unwrap_or("public"), prefix.unwrap_or("incumbent_"))?,
+        password,
+        passfile,
+        tls: tls(&options, environment)?,
+        connect_timeout: connect_timeout(&mut config, environment),
+        lock_timeout: options.span("lock_timeout").unwrap_or(Duration::from_secs(1)),
+        statement_timeout: options.span("statement_timeout").unwrap_or(Duration::from_secs(10)),
+        pooler: match options.chose("pooler", "yes") {
+            Some(true) => Pooler::Yes,
+            Some(false) | None => Pooler::Detect,
+        },
+        access: Access::Full,
+        config,
+    };
+    Ok(parsed)
+}
+
+/// What the driver knows, written anew, so that it can't take it apart in another way.
+fn driver(url: &StoreUrl<'_>, options: &Options) -> Result<Config, StoreError> {
     let mut rest = Vec::new();
-    for (name, value) in url.options()? {
-        if !own.take(name, &value)? {
-            rest.push(format!("{name}={}", encoded(&value)));
+    for (name, value) in options.iter() {
+        if UNSUPPORTED.contains(&name) {
+            return Err(StoreError::rejected(format!(
+                "{name}= isn't supported in the PostgreSQL URL: leave it out{}",
+                if name == "sslpassword" { " and give a key without a password" } else { "" }
+            )));
+        }
+        let meant = name == "ssl" && value == "true";
+        if !meant && !OWN.contains(&name) && !HARMLESS.contains(&name) {
+            rest.push(format!("{name}={}", encoded(value)));
         }
     }
-    // Written anew, so that the driver can't take it apart in another way.
     let login = match (url.user()?, url.password()?) {
         (Some(user), Some(password)) => format!("{}:{}@", encoded(&user), encoded(&password)),
         (Some(user), None) => format!("{}@", encoded(&user)),
@@ -39,152 +87,69 @@ pub(crate) fn parse(
     };
     let (hosts, path) = (url.raw_hosts(), encoded(&url.path()?));
     let written = format!("postgres://{login}{hosts}/{path}?{}", rest.join("&"));
-    let mut config: Config = written.parse().map_err(|error| url.malformed(&chain(&error)))?;
-    complete(&mut config, environment)?;
-    own.finish(config, environment)
+    written.parse().map_err(|error| url.malformed(&told(&error)))
 }
 
-/// What the driver doesn't know.
-#[derive(Default)]
-struct Own {
-    schema: Option<String>,
-    prefix: Option<String>,
-    password_file: Option<String>,
-    passfile: Option<String>,
-    sslmode: Option<String>,
-    sslrootcert: Option<String>,
-    sslcert: Option<String>,
-    sslkey: Option<String>,
-    session: Option<String>,
-    lock_timeout: Option<u64>,
-    statement_timeout: Option<u64>,
-    pooler: Option<Pooler>,
+/// Where the password is, unless the configuration has it: in a file that holds nothing else, or in
+/// one of libpq's form.
+fn password(
+    config: &mut Config,
+    options: &Options,
+    environment: Environment<'_>,
+) -> Result<(Secret, Option<PathBuf>), StoreError> {
+    match (options.file("passwordfile"), config.get_password()) {
+        (Some(_), Some(_)) => {
+            return Err(StoreError::rejected(
+                "the URL of PostgreSQL has a password and passwordfile=: keep one",
+            ));
+        }
+        (Some(path), None) => return Ok((Secret::File(path), None)),
+        (None, Some(_)) => return Ok((Secret::None, None)),
+        (None, None) => {}
+    }
+    let passfile = options.file("passfile");
+    if passfile.is_none()
+        && let Some(password) = environment("PGPASSWORD")
+    {
+        config.password(password);
+        return Ok((Secret::None, None));
+    }
+    let variable = || environment("PGPASSFILE").map(PathBuf::from);
+    let home = || environment("HOME").map(|home| PathBuf::from(home).join(".pgpass"));
+    Ok((Secret::None, passfile.or_else(variable).or_else(home)))
 }
 
-impl Own {
-    /// Whether this parameter is ours.
-    fn take(&mut self, name: &str, value: &str) -> Result<bool, StoreError> {
-        let text = || Some(value.to_owned());
-        match name {
-            "schema" => self.schema = text(),
-            "prefix" => self.prefix = text(),
-            "passwordfile" => self.password_file = text(),
-            "passfile" => self.passfile = text(),
-            "sslmode" => self.sslmode = text(),
-            "ssl" if value == "true" => self.sslmode = Some("require".to_owned()),
-            "sslrootcert" => self.sslrootcert = text(),
-            "sslcert" => self.sslcert = text(),
-            "sslkey" => self.sslkey = text(),
-            "target_session_attrs" => self.session = text(),
-            "lock_timeout" => self.lock_timeout = Some(milliseconds(name, value)?),
-            "statement_timeout" => self.statement_timeout = Some(milliseconds(name, value)?),
-            "pooler" => {
-                self.pooler = Some(match value {
-                    "detect" => Pooler::Detect,
-                    "yes" => Pooler::Yes,
-                    _ => return Err(unknown(name, value, "detect or yes")),
-                });
-            }
-            "sslpassword" | "sslcrl" | "sslcrldir" | "require_auth" => {
-                return Err(StoreError::rejected(format!(
-                    "{name}= isn't supported in the PostgreSQL URL: leave it out{}",
-                    if name == "sslpassword" { " and give a key without a password" } else { "" }
-                )));
-            }
-            other if HARMLESS.contains(&other) => {}
-            _ => return Ok(false),
+fn tls(options: &Options, environment: Environment<'_>) -> Result<TlsOptions, StoreError> {
+    let or = |name: &str, variable: &str| {
+        options.text(name).map(str::to_owned).or_else(|| environment(variable))
+    };
+    let encrypted = || options.chose("ssl", "true")?.then(|| "require".to_owned());
+    let mode = options.text("sslmode").map(str::to_owned).or_else(encrypted);
+    let mode = mode.or_else(|| environment("PGSSLMODE")).unwrap_or_else(|| "prefer".to_owned());
+    let mode = match mode.as_str() {
+        "disable" => TlsMode::Disable,
+        "allow" | "prefer" => TlsMode::Prefer,
+        "require" => TlsMode::Require,
+        "verify-ca" => TlsMode::VerifyCa,
+        "verify-full" => TlsMode::VerifyFull,
+        _ => {
+            let known = "disable, prefer, require, verify-ca or verify-full";
+            return Err(misunderstood("sslmode", &mode, known));
         }
-        Ok(true)
+    };
+    let root = or("sslrootcert", "PGSSLROOTCERT");
+    if mode >= TlsMode::VerifyCa && root.is_none() {
+        return Err(StoreError::rejected(
+            "sslmode=verify-ca and verify-full need to know whom to trust: add \
+             sslrootcert=FILE, or sslrootcert=system for the authorities of this machine",
+        ));
     }
-
-    fn finish(
-        self,
-        mut config: Config,
-        environment: Environment<'_>,
-    ) -> Result<PostgresOptions, StoreError> {
-        only_primaries(&mut config, self.session.as_deref())?;
-        if self.password_file.is_some() && config.get_password().is_some() {
-            return Err(StoreError::rejected(
-                "the PostgreSQL URL has a password and passwordfile=: keep one",
-            ));
-        }
-        let password = self.password(&config, environment);
-        let password = match (password, environment("PGPASSWORD")) {
-            (Password::Passfile(_), Some(given)) if self.passfile.is_none() => {
-                config.password(given);
-                Password::Given
-            }
-            (password, _) => password,
-        };
-        let names = Names::new(
-            self.schema.as_deref().unwrap_or("public"),
-            self.prefix.as_deref().unwrap_or("incumbent_"),
-        )?;
-        let options = PostgresOptions {
-            names,
-            password,
-            tls: self.tls(environment)?,
-            connect_timeout: connect_timeout(&mut config, environment),
-            lock_timeout: Duration::from_secs(1),
-            statement_timeout: Duration::from_secs(10),
-            pooler: self.pooler.unwrap_or(Pooler::Detect),
-            access: Access::Full,
-            config,
-        };
-        let lock = self.lock_timeout.map(Duration::from_millis);
-        let statement = self.statement_timeout.map(Duration::from_millis);
-        let (default_lock, default_statement) = (options.lock_timeout, options.statement_timeout);
-        Ok(options
-            .lock_timeout(lock.unwrap_or(default_lock))
-            .statement_timeout(statement.unwrap_or(default_statement)))
-    }
-
-    fn password(&self, config: &Config, environment: Environment<'_>) -> Password {
-        if let Some(path) = &self.password_file {
-            return Password::File(path.into());
-        }
-        if config.get_password().is_some() {
-            return Password::Given;
-        }
-        let home = || environment("HOME").map(|home| format!("{home}/.pgpass"));
-        let path = self.passfile.clone().or_else(|| environment("PGPASSFILE")).or_else(home);
-        Password::Passfile(path.map(PathBuf::from))
-    }
-
-    fn tls(&self, environment: Environment<'_>) -> Result<TlsOptions, StoreError> {
-        let or = |given: &Option<String>, name: &str| given.clone().or_else(|| environment(name));
-        let mode = or(&self.sslmode, "PGSSLMODE").unwrap_or_else(|| "prefer".to_owned());
-        let mode = match mode.as_str() {
-            "disable" => TlsMode::Disable,
-            "allow" | "prefer" => TlsMode::Prefer,
-            "require" => TlsMode::Require,
-            "verify-ca" => TlsMode::VerifyCa,
-            "verify-full" => TlsMode::VerifyFull,
-            _ => {
-                let known = "disable, prefer, require, verify-ca or verify-full";
-                return Err(unknown("sslmode", &mode, known));
-            }
-        };
-        let root = or(&self.sslrootcert, "PGSSLROOTCERT").map(|root| match root.as_str() {
-            "system" => TlsRoot::System,
-            _ => TlsRoot::File(root.into()),
-        });
-        if mode >= TlsMode::VerifyCa && root.is_none() {
-            return Err(StoreError::rejected(
-                "sslmode=verify-ca and verify-full need to know whom to trust: add \
-                 sslrootcert=FILE, or sslrootcert=system for the authorities of this machine",
-            ));
-        }
-        let path = |text: Option<String>| text.map(PathBuf::from);
-        let (certificate, key) =
-            (path(or(&self.sslcert, "PGSSLCERT")), path(or(&self.sslkey, "PGSSLKEY")));
-        if certificate.is_some() != key.is_some() {
-            return Err(StoreError::rejected(
-                "sslcert= and sslkey= belong together: give both or neither",
-            ));
-        }
-        Ok(TlsOptions { mode, root, certificate, key })
-    }
+    let files = TlsFiles::find(TlsNames::LIBPQ, |name| match name {
+        "sslcert" => or(name, "PGSSLCERT").map(PathBuf::from),
+        "sslkey" => or(name, "PGSSLKEY").map(PathBuf::from),
+        _ => root.as_ref().filter(|root| *root != "system").map(PathBuf::from),
+    })?;
+    Ok(TlsOptions { mode, rooted: root.is_some(), files })
 }
 
 /// Fills in what the URL left open.
@@ -201,7 +166,7 @@ fn complete(config: &mut Config, environment: Environment<'_>) -> Result<(), Sto
     if config.get_ports().is_empty()
         && let Some(port) = environment("PGPORT")
     {
-        let number = port.parse().map_err(|_| unknown("PGPORT", &port, "a number"))?;
+        let number = port.parse().map_err(|_| misunderstood("PGPORT", &port, "a number"))?;
         config.port(number);
     }
     if config.get_user().is_none()
@@ -234,13 +199,13 @@ fn complete(config: &mut Config, environment: Environment<'_>) -> Result<(), Sto
     Ok(())
 }
 
-/// Records are read from the primary alone, so of several hosts only one that takes writes will do.
+/// Records are read from the primary alone, so of several hosts only one that takes writes is used.
 fn only_primaries(config: &mut Config, session: Option<&str>) -> Result<(), StoreError> {
     match session {
         None | Some("any" | "read-write" | "primary") => {}
         Some(other) => {
             let known = "any, read-write or primary, because a standby can't hold leases";
-            return Err(unknown("target_session_attrs", other, known));
+            return Err(misunderstood("target_session_attrs", other, known));
         }
     }
     if config.get_hosts().len() > 1 || matches!(session, Some("read-write" | "primary")) {
@@ -256,15 +221,6 @@ fn connect_timeout(config: &mut Config, environment: Environment<'_>) -> Duratio
     let span = given.filter(|span| !span.is_zero()).unwrap_or(Duration::from_secs(5));
     config.connect_timeout(span);
     span
-}
-
-fn milliseconds(name: &str, value: &str) -> Result<u64, StoreError> {
-    let number = value.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| unknown(name, value, &format!("milliseconds, such as {name}=1000")))
-}
-
-fn unknown(name: &str, value: &str, known: &str) -> StoreError {
-    StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
 }
 
 #[cfg(test)]

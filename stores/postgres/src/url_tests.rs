@@ -4,8 +4,8 @@ use incumbent_core::store::ErrorKind;
 use tokio_postgres::config::TargetSessionAttrs;
 
 use super::parse;
-use crate::options::{Pooler, PostgresOptions, TlsMode, TlsRoot};
-use crate::password::Password;
+use crate::options::{Pooler, PostgresOptions, TlsMode};
+use incumbent_store_common::Secret;
 
 fn read(url: &str) -> PostgresOptions {
     parse(url, &|_| None).expect(url)
@@ -25,7 +25,7 @@ fn everything_in_a_url_is_read() {
     assert_eq!(options.config.get_options(), Some("-c work_mem=64kB"));
     assert_eq!(options.config.get_application_name(), Some("billing"));
     assert_eq!(options.tls.mode, TlsMode::VerifyFull);
-    assert_eq!(options.tls.root, Some(TlsRoot::File("/ca.pem".into())));
+    assert_eq!(options.tls.files.authorities, Some("/ca.pem".into()));
     assert_eq!(options.connect_timeout, Duration::from_secs(7));
     assert_eq!(options.lock_timeout, Duration::from_millis(250));
     assert_eq!(options.statement_timeout, Duration::from_secs(4));
@@ -59,7 +59,7 @@ fn the_environment_fills_in_what_is_missing() {
     assert_eq!(options.server(), "PostgreSQL here:1/b");
     assert_eq!(options.config.get_password(), Some(&b"other"[..]));
     let options = parse("postgres://you@here/b?passwordfile=%2Frun%2Fpw", &environment).unwrap();
-    assert!(options.password == Password::File("/run/pw".into()));
+    assert!(options.password == Secret::File("/run/pw".into()));
     assert_eq!(options.config.get_password(), None);
 }
 
@@ -83,7 +83,7 @@ fn what_is_not_understood_is_named_with_the_next_step_and_without_the_password()
         ("schema=a%22b", "schema=\"a\\\"b\"", "letters"),
         ("schema=", "schema=\"\"", "letters"),
         ("prefix=x;drop", "prefix=\"x;drop\"", "letters"),
-        ("lock_timeout=soon", "lock_timeout=soon", "lock_timeout=1000"),
+        ("lock_timeout=soon", "lock_timeout=soon", "lock_timeout=2000"),
         ("lock_timeout=0", "lock_timeout=0", "milliseconds"),
         ("pooler=no", "pooler=no", "detect"),
         ("target_session_attrs=standby", "standby", "primary"),

@@ -6,11 +6,9 @@ mod common;
 
 use std::time::Duration;
 
-use common::{
-    Server, applied, beat, block_on, change, connect, create, fresh, read, send, through,
-};
+use common::{Server, applied, batch, beat, block_on, connect, create, fresh, read, send, through};
 use incumbent::Node;
-use incumbent_core::store::{Key, Lane, Read, Write};
+use incumbent_core::store::{Key, Lane, Read};
 use incumbent_proving::{Proxy, Traffic};
 
 #[test]
@@ -53,17 +51,6 @@ fn every_shape_of_exchange_is_one_round_trip() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
-        let batch = |round: u64| -> Vec<Write> {
-            (0..500)
-                .map(|number| match round.checked_sub(1) {
-                    None => create(&format!("lease/{number:03}"), number),
-                    Some(before) => {
-                        let (from, to) = (before * 1000 + number, round * 1000 + number);
-                        change(&format!("lease/{number:03}"), from, to)
-                    }
-                })
-                .collect()
-        };
         send(&store, Lane::Change, batch(0), vec![]).await.expect("creations");
         send(&store, Lane::Watch, vec![], vec![read("x")]).await.expect("a read");
         for round in 1..=3 {

@@ -2,19 +2,21 @@
 
 use std::pin::Pin;
 
+#[cfg(feature = "tls")]
+use incumbent_core::store::ErrorKind;
 use incumbent_core::store::StoreError;
-use incumbent_store_common::Sent;
+use incumbent_store_common::{Sent, within};
 use redis::aio::{AsyncStream, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisError, RedisResult, Value,
+};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
 use crate::error::{broken, said, unreachable};
 use crate::options::RedisOptions;
-use crate::tls;
 
 /// What a connection runs over.
 pub(crate) type Stream = Pin<Box<dyn AsyncStream + Send + Sync>>;
@@ -43,12 +45,11 @@ impl Connection {
             connection.log_in(options, name).await?;
             Ok(connection)
         };
-        let waited = options.connect_timeout;
-        timeout(waited, opening).await.unwrap_or_else(|_| {
-            let advice = if options.tls.is_some() { ". See that the port speaks TLS" } else { "" };
-            let why = format!("no answer within {} ms{advice}", waited.as_millis());
-            Err(unreachable(options, &why))
-        })
+        let what = match &options.tls {
+            None => "connecting",
+            Some(_) => "connecting (see that the port speaks TLS)",
+        };
+        within(&options.server(), what, options.connect_timeout, opening).await
     }
 
     /// Whether the connection has ended.
@@ -90,7 +91,7 @@ impl Connection {
     /// Logs in by hand: the driver would call every error on the way a wrong password.
     async fn log_in(&self, options: &RedisOptions, name: &str) -> Result<(), StoreError> {
         let mut commands = redis::pipe();
-        if let Some(password) = options.password.read()? {
+        if let Some(password) = options.password.read("passwordfile")? {
             commands.cmd("AUTH").arg(options.username.as_deref()).arg(password);
         }
         if options.database != 0 {
@@ -98,10 +99,7 @@ impl Connection {
         }
         commands.cmd("CLIENT").arg("SETNAME").arg(format!("incumbent-{name}"));
         let replies = self.send_all(&commands).await;
-        let replies = replies.map_err(|error| match tls::refusal(options, &error) {
-            Some(refusal) => refusal,
-            None => broken(options, &error, Sent::Nothing).error,
-        })?;
+        let replies = replies.map_err(|error| refused(options, &error))?;
         let last = replies.len().saturating_sub(1);
         for (place, reply) in replies.iter().enumerate() {
             if let Value::ServerError(error) = reply {
@@ -117,18 +115,39 @@ impl Connection {
     }
 }
 
+/// With TLS 1.3 a server that wants a client's certificate says so after the handshake. If it was gone
+/// before its word could be read, the cause may be another.
+fn refused(options: &RedisOptions, error: &RedisError) -> StoreError {
+    let plain = broken(options, error, Sent::Nothing).error;
+    #[cfg(feature = "tls")]
+    if let Some(files) = options.tls.as_ref().filter(|_| !error.is_timeout()) {
+        let message = format!("{}. {}", plain.message, files.advice());
+        let rejected = error.to_string().contains("alert");
+        let kind = if rejected { ErrorKind::Rejected } else { ErrorKind::Unavailable };
+        return StoreError { kind, message };
+    }
+    plain
+}
+
 fn is_naming(error: &redis::ServerError) -> bool {
     error.code() == "NOPERM" || error.details().is_some_and(|text| text.contains("unknown"))
 }
 
 /// A stream to the server, encrypted if the options say so.
 pub(crate) async fn stream(options: &RedisOptions) -> Result<Stream, StoreError> {
-    let connected = TcpStream::connect((options.host.as_str(), options.port)).await;
+    let endpoint = &options.endpoint;
+    let connected = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await;
     let tcp = connected.map_err(|error| unreachable(options, &error))?;
     // An exchange is one small write, and what follows waits for its answer.
     tcp.set_nodelay(true).map_err(|error| unreachable(options, &error))?;
     match &options.tls {
         None => Ok(Box::pin(tcp)),
-        Some(how) => tls::wrap(options, how, tcp).await,
+        #[cfg(feature = "tls")]
+        Some(files) => {
+            let (server, host) = (options.server(), &endpoint.host);
+            Ok(Box::pin(incumbent_store_common::encrypt(files, &server, host, &[], tcp).await?))
+        }
+        #[cfg(not(feature = "tls"))]
+        Some(_) => Err(unreachable(options, &"this program was built without TLS")),
     }
 }

@@ -16,7 +16,7 @@ const CODES: [(&str, ErrorKind, &str); 19] = [
     (
         "READONLY",
         ErrorKind::Unavailable,
-        "Only a primary will do: name it, or wait until one is promoted",
+        "A primary is needed: name it, or wait until one is promoted",
     ),
     ("LOADING", ErrorKind::Unavailable, "The server is reading its data after a start"),
     (

@@ -60,7 +60,6 @@ mod script;
 mod server;
 mod session;
 mod store;
-mod tls;
 mod url;
 
 pub use options::{Eviction, RedisOptions};

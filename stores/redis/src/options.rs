@@ -1,21 +1,19 @@
 //! What can be chosen about the store.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::{Endpoint, Secret, TlsFiles, choices, process_environment};
 
 use crate::keys;
-use incumbent_store_common::Password;
 
 /// Which server, and how it is used. Never shows its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisOptions {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) tls: Option<TlsOptions>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) tls: Option<TlsFiles>,
     pub(crate) username: Option<String>,
-    pub(crate) password: Password,
+    pub(crate) password: Secret,
     pub(crate) database: i64,
     pub(crate) prefix: String,
     pub(crate) connect_timeout: Duration,
@@ -35,26 +33,16 @@ pub enum Eviction {
     Allow,
 }
 
-/// How the connection is encrypted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TlsOptions {
-    /// The authorities to trust; those of the machine by default.
-    pub(crate) authorities: Option<PathBuf>,
-    pub(crate) certificate: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
-}
-
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl RedisOptions {
     /// A server without TLS and without a password, with the defaults for all else.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self {
-            host: host.into(),
-            port,
+            endpoint: Endpoint { host: host.into(), port },
             tls: None,
             username: None,
-            password: Password::None,
+            password: Secret::None,
             database: 0,
             prefix: "incumbent".to_owned(),
             connect_timeout: Duration::from_secs(10),
@@ -87,14 +75,14 @@ impl RedisOptions {
     /// Rejected if something in the URL isn't understood; the message names it, and never the
     /// password.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
-        crate::url::parse(url, &|name| std::env::var(name).ok())
+        crate::url::parse(url, process_environment())
     }
 
     /// Logs in with this name and password.
     #[must_use]
     pub fn login(mut self, username: Option<&str>, password: impl Into<String>) -> Self {
         self.username = username.map(str::to_owned);
-        self.password = Password::Given(password.into());
+        self.password = Secret::Given(password.into());
         self
     }
 
@@ -105,56 +93,30 @@ impl RedisOptions {
         self
     }
 
-    /// What the names of all keys start with: `incumbent` by default.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
-        self
-    }
+    choices! {
+        /// What the names of all keys start with: `incumbent` by default.
+        prefix: Text;
 
-    /// How long it may take to connect and log in: 10 s by default, 60 s at most.
-    #[must_use]
-    pub fn connect_timeout(mut self, span: Duration) -> Self {
-        self.connect_timeout = span.clamp(Duration::from_millis(1), LONGEST);
-        self
-    }
+        /// How long it may take to connect and log in: 10 s by default, 60 s at most.
+        connect_timeout: up to LONGEST;
 
-    /// How long an answer may take before its outcome is called unknown: 5 s by default, 60 s at
-    /// most. Nodes wait for no more than a third of their ttl anyway.
-    #[must_use]
-    pub fn timeout(mut self, span: Duration) -> Self {
-        self.timeout = span.clamp(Duration::from_millis(1), LONGEST);
-        self
-    }
+        /// How long an answer may take before its outcome is called unknown: 5 s by default, 60 s at
+        /// most. Nodes wait for no more than a third of their ttl anyway.
+        timeout: up to LONGEST;
 
-    /// How many replicas must have a write before it counts: 0 by default. With fewer in time the
-    /// outcome is unknown. Each write then takes a round trip to the slowest of them longer.
-    #[must_use]
-    pub fn wait(mut self, replicas: u32) -> Self {
-        self.wait = replicas;
-        self
-    }
+        /// How many replicas must have a write before it counts: 0 by default. With fewer in time the
+        /// outcome is unknown. Each write then takes a round trip to the slowest of them longer.
+        wait: u32;
 
-    /// What to do about a server that may evict records: [`Eviction::Refuse`] by default.
-    #[must_use]
-    pub fn eviction(mut self, eviction: Eviction) -> Self {
-        self.eviction = eviction;
-        self
-    }
+        /// What to do about a server that may evict records: [`Eviction::Refuse`] by default.
+        eviction: Eviction;
 
-    /// Whether changes are told by pub/sub, as they are by default.
-    #[must_use]
-    pub fn hints(mut self, hints: bool) -> Self {
-        self.hints = hints;
-        self
-    }
+        /// Whether changes are told by pub/sub, as they are by default.
+        hints: bool;
 
-    /// What the store is opened for: [`Access::Full`] by default. To look, a user needs the
-    /// right to read the keys, to run scripts and to subscribe, and no other.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+        /// What the store is opened for: [`Access::Full`] by default. To look, a user needs the
+        /// right to read the keys, to run scripts and to subscribe, and no other.
+        access: Access;
     }
 
     /// The command that makes a user with the least rights for what the store is opened for, and
@@ -181,7 +143,7 @@ impl RedisOptions {
     /// The same options, or why they can't be used.
     pub(crate) fn checked(self) -> Result<Self, StoreError> {
         keys::check_prefix(&self.prefix)?;
-        if self.host.is_empty() {
+        if self.endpoint.host.is_empty() {
             return Err(StoreError::rejected("no Redis host was named: write redis://host:6379"));
         }
         Ok(self)
@@ -189,11 +151,6 @@ impl RedisOptions {
 
     /// The server as messages name it.
     pub(crate) fn server(&self) -> String {
-        let Self { host, port, database, .. } = self;
-        if host.contains(':') {
-            format!("Redis [{host}]:{port}/{database}")
-        } else {
-            format!("Redis {host}:{port}/{database}")
-        }
+        format!("Redis {}/{}", self.endpoint, self.database)
     }
 }

@@ -20,11 +20,6 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// What may have been applied if nobody knows how far it went.
-    pub(crate) fn sent(&self) -> Sent {
-        if self.exchange.writes.is_empty() { Sent::Nothing } else { Sent::Write }
-    }
-
     /// Refuses what can't be stored, before anything is sent.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         match script::impossible_key(&self.exchange) {
@@ -36,7 +31,7 @@ impl Job {
     }
 }
 
-/// Makes connections for one of the store's queues.
+/// Makes connections for one purpose.
 pub(crate) struct RedisConnect {
     pub(crate) name: &'static str,
     pub(crate) options: Arc<RedisOptions>,
@@ -70,7 +65,7 @@ impl Session for RedisSession {
     /// Sends an exchange, once, and waits for its answer.
     async fn perform(&self, job: &Job) -> Result<Reply, Failure> {
         let Job { keys, exchange } = job;
-        let (sent, access) = (job.sent(), self.options.access);
+        let (sent, access) = (Sent::of(exchange), self.options.access);
         let by_hash = script::by_hash(keys, exchange, access);
         let mut answer = self.call(by_hash, sent).await?;
         if is_unknown_script(&answer) {

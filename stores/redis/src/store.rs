@@ -2,15 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use incumbent_core::store::{
     Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake,
 };
-use incumbent_store_common::{self as common, LaneOptions};
-use tokio::runtime::Handle;
+use incumbent_store_common::{Hints, Lanes, Sent, lane_name};
 
-use crate::hints::Listener;
+use crate::hints::RedisListen;
 use crate::keys::Keys;
 use crate::options::RedisOptions;
 use crate::server::{self, Settings};
@@ -28,10 +26,8 @@ pub struct RedisStore {
 struct Inner {
     options: Arc<RedisOptions>,
     settings: Settings,
-    beat: common::Lane<RedisConnect>,
-    change: common::Lane<RedisConnect>,
-    watch: common::Lane<RedisConnect>,
-    listener: Option<Listener>,
+    lanes: Lanes<RedisConnect>,
+    hints: Option<Hints<RedisListen>>,
 }
 
 impl RedisStore {
@@ -49,27 +45,19 @@ impl RedisStore {
     ///
     /// # Errors
     ///
-    /// Unavailable if it can't be reached or isn't a primary now, rejected if it won't do as it
-    /// is: a wrong password, missing rights, a cluster, a server that may evict records. The
+    /// Unavailable if it can't be reached or isn't a primary now, rejected if it can't be used as
+    /// it is: a wrong password, missing rights, a cluster, a server that may evict records. The
     /// message names the server and the next step, and never the password.
     pub async fn connect_with(options: RedisOptions) -> Result<Self, StoreError> {
         let options = Arc::new(options.checked()?);
         let settings = server::check(&options).await?;
-        let lane = |name, lane: fn(Duration) -> LaneOptions| {
-            let connect = RedisConnect { name, options: Arc::clone(&options) };
-            common::Lane::new(&Arc::new(connect), lane(options.timeout), None)
+        let lane = |lane| {
+            let (name, options) = (lane_name(lane), Arc::clone(&options));
+            Arc::new(RedisConnect { name, options })
         };
-        let listener = options.hints.then(|| Listener::new(&options, Handle::current()));
-        Ok(Self {
-            inner: Arc::new(Inner {
-                settings,
-                beat: lane("beat", LaneOptions::beat),
-                change: lane("change", LaneOptions::other),
-                watch: lane("watch", LaneOptions::other),
-                listener,
-                options: Arc::clone(&options),
-            }),
-        })
+        let lanes = Lanes::new(lane, options.timeout, None, None);
+        let hints = options.hints.then(|| Hints::new(RedisListen(Arc::clone(&options)), None));
+        Ok(Self { inner: Arc::new(Inner { options, settings, lanes, hints }) })
     }
 
     /// The options that it was opened with.
@@ -87,7 +75,7 @@ impl Store for RedisStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             kind: "redis",
-            push: self.inner.listener.is_some(),
+            push: self.inner.hints.is_some(),
             clock: true,
             // The server does nothing else meanwhile, so this is a matter of manners: a few
             // milliseconds.
@@ -99,22 +87,16 @@ impl Store for RedisStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
-        let lane = match lane {
-            Lane::Beat => &self.inner.beat,
-            Lane::Change => &self.inner.change,
-            Lane::Watch => &self.inner.watch,
-        };
         Box::pin(async move {
+            let sent = Sent::of(&exchange);
             let job = Job { keys: self.keys(cluster), exchange };
             job.check()?;
-            let sent = job.sent();
-            lane.exchange(job, sent).await
+            self.inner.lanes.exchange(lane, job, sent).await
         })
     }
 
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
-        let listener = self.inner.listener.as_ref()?;
-        Some(listener.subscribe(self.keys(cluster).channel, wake))
+        self.inner.hints.as_ref()?.subscribe(self.keys(cluster).channel, wake)
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -5,12 +5,12 @@
 
 mod common;
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use common::{Server, operator, shared};
+use incumbent_proving::{breaking, passed};
 use incumbent_redis::RedisStore;
-use incumbent_testkit::{Conformance, Faults, Opener, Opening, Report};
+use incumbent_testkit::{Conformance, Faults, Opener};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_conforms() {
@@ -32,8 +32,14 @@ async fn the_store_conforms_in_another_database_and_with_every_write_on_disk() {
 async fn the_store_conforms_while_its_connections_are_killed() {
     // F3, F20: the server ends connections whenever it likes.
     let server = Server::start(&[]);
-    let opener = Killed { url: server.url() };
-    let report = passed(Conformance::new(opener).only(["errors-tell-the-truth"]).rounds(100)).await;
+    let url = server.url();
+    let killed = breaking(opener(url.clone()), move || {
+        let url = url.clone();
+        let kill = ["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"];
+        let killing = move || (0..20).all(|_| operator(&url, &kill).is_ok());
+        async { tokio::task::spawn_blocking(killing).await.unwrap_or(false) }
+    });
+    let report = passed(Conformance::new(killed).only(["errors-tell-the-truth"]).rounds(100)).await;
     assert!(report.rows.iter().all(|row| row.errors > 5), "{report}");
 }
 
@@ -42,34 +48,4 @@ fn opener(url: String) -> impl Opener {
         let url = url.clone();
         async move { RedisStore::connect(&url).await.map(Arc::new) }
     }
-}
-
-/// Opens stores whose connections the server kills when asked to.
-struct Killed {
-    url: String,
-}
-
-impl Opener for Killed {
-    fn open(&self) -> Opening<'_> {
-        Box::pin(async { Ok(Arc::new(RedisStore::connect(&self.url).await?) as _) })
-    }
-
-    fn disturb(&self) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
-        Box::pin(async {
-            let url = self.url.clone();
-            let kill = move || {
-                (0..20).all(|_| {
-                    operator(&url, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).is_ok()
-                })
-            };
-            tokio::task::spawn_blocking(kill).await.unwrap_or(false)
-        })
-    }
-}
-
-async fn passed(conformance: Conformance) -> Report {
-    let report = conformance.run().await;
-    println!("{report}");
-    report.assert_passed();
-    report
 }

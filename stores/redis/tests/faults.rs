@@ -239,7 +239,7 @@ async fn replicas_that_are_waited_for_and_missing_make_outcomes_unknown() {
         .await;
     for attempt in 2..200 {
         if write(&store, beat("a", attempt - 1, attempt)).await == Ok(applied(attempt)) {
-            let there = replica.command(&["HGET", "{incumbent:test}:records", "a"]);
+            let there = replica.command(&["HGET", "{incumbent:c}:records", "a"]);
             let text = format!("\"attempt\":{attempt}}}");
             assert!(matches!(there, Value::BulkString(value)
                 if String::from_utf8_lossy(&value).contains(&text)));

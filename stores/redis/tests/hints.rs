@@ -4,14 +4,16 @@
 
 mod common;
 
-use common::{Hints, Server, applied, beat, change, create, eventually, open, pause, write};
+use common::{
+    CLUSTER, Hints, Server, applied, beat, change, create, eventually, open, pause, write,
+};
 use incumbent_core::store::Store;
 
 #[tokio::test]
 async fn changes_wake_other_stores_and_beats_wake_nobody() {
     let server = Server::start(&[]);
     let (one, two) = (open(&server.url()).await, open(&server.url()).await);
-    let mut hints = Hints::of(&two);
+    let mut hints = Hints::of(&two, CLUSTER);
     write(&one, create("lease/a", 0)).await.unwrap();
     // The first comes when it begins to listen.
     eventually("the first wake", || hints.count() > 0).await;
@@ -43,7 +45,7 @@ async fn changes_wake_other_stores_and_beats_wake_nobody() {
 async fn a_broken_connection_is_opened_again_and_wakes_everybody_once() {
     let server = Server::start(&[]);
     let (one, two) = (open(&server.url()).await, open(&server.url()).await);
-    let hints = Hints::of(&two);
+    let hints = Hints::of(&two, CLUSTER);
     eventually("a subscription", || listens(&server)).await;
     for round in 0..3 {
         let before = hints.count();
@@ -68,7 +70,7 @@ async fn a_broken_connection_is_opened_again_and_wakes_everybody_once() {
 async fn stores_end_their_connections() {
     let server = Server::start(&[]);
     let store = open(&server.url()).await;
-    let hints = Hints::of(&store);
+    let hints = Hints::of(&store, CLUSTER);
     write(&store, create("lease/a", 1)).await.unwrap();
     eventually("a subscription", || listens(&server)).await;
     drop(store);
@@ -83,7 +85,7 @@ async fn hints_can_be_turned_off() {
     let server = Server::start(&[]);
     let store = open(&format!("{}?hints=off", server.url())).await;
     assert!(!store.capabilities().push);
-    assert!(store.hints("test", std::sync::Arc::new(|| {})).is_none());
+    assert!(store.hints(CLUSTER, std::sync::Arc::new(|| {})).is_none());
 }
 
 fn listens(server: &Server) -> bool {

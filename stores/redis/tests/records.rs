@@ -19,10 +19,10 @@ async fn records_are_readable_with_redis_cli() {
     let server = Server::start(&[]);
     let store = open(&server.url()).await;
     write(&store, create("lease/scheduler", 1)).await.unwrap();
-    let value = server.command(&["HGET", "{incumbent:test}:records", "lease/scheduler"]);
+    let value = server.command(&["HGET", "{incumbent:c}:records", "lease/scheduler"]);
     assert_eq!(value, Value::BulkString(b"{\"format\":1,\"attempt\":1}".to_vec()));
     let Value::BulkString(stamp) =
-        server.command(&["HGET", "{incumbent:test}:records", "lease/scheduler@"])
+        server.command(&["HGET", "{incumbent:c}:records", "lease/scheduler@"])
     else {
         panic!("no stamp")
     };
@@ -30,7 +30,7 @@ async fn records_are_readable_with_redis_cli() {
     let (stamp, written) = stamp.split_once(' ').unwrap();
     assert_eq!(stamp, version(1).as_str());
     assert!(written.parse::<u64>().unwrap() > 1_500_000_000_000);
-    assert_eq!(server.command(&["ZCARD", "{incumbent:test}:keys"]), Value::Int(1));
+    assert_eq!(server.command(&["ZCARD", "{incumbent:c}:keys"]), Value::Int(1));
     // A cluster whose records are gone leaves nothing behind.
     write(&store, Write::Delete(Key::new("lease/scheduler"))).await.unwrap();
     assert_eq!(server.command(&["DBSIZE"]), Value::Int(0));
@@ -122,9 +122,9 @@ async fn what_a_person_changed_is_never_taken_for_absent() {
     for key in ["stampless", "valueless", "defaced"] {
         write(&store, create(key, 1)).await.unwrap();
     }
-    server.command(&["HDEL", "{incumbent:test}:records", "stampless@"]);
-    server.command(&["HDEL", "{incumbent:test}:records", "valueless"]);
-    server.command(&["HSET", "{incumbent:test}:records", "defaced@", "no time here"]);
+    server.command(&["HDEL", "{incumbent:c}:records", "stampless@"]);
+    server.command(&["HDEL", "{incumbent:c}:records", "valueless"]);
+    server.command(&["HSET", "{incumbent:c}:records", "defaced@", "no time here"]);
     for key in ["stampless", "valueless", "defaced"] {
         let found = find(&store, key).await.expect("still there");
         assert_eq!(write(&store, create(key, 2)).await, Ok(Outcome::Refused), "{key}");
@@ -146,7 +146,7 @@ async fn keys_that_hold_something_else_are_named_and_nothing_is_written() {
     let server = Server::start(&[]);
     let store = open(&server.url()).await;
     for name in ["records", "keys"] {
-        let key = format!("{{incumbent:test}}:{name}");
+        let key = format!("{{incumbent:c}}:{name}");
         server.command(&["SET", &key, "mine"]);
         let error = write(&store, create("lease/a", 1)).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected, "{name}: {error}");

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Hints, Server, applied, create, eventually, open, write};
+use common::{CLUSTER, Hints, Server, applied, create, eventually, open, write};
 use incumbent_core::store::{Access, ErrorKind, Key, Store, Write};
 use incumbent_redis::{RedisOptions, RedisStore};
 use redis::Value;
@@ -32,7 +32,7 @@ async fn passwords_are_asked_for_and_never_shown() {
     let store = open(&format!("redis://app:s3cret%40%2F%3F%23@127.0.0.1:{port}/2")).await;
     assert_eq!(write(&store, create("a", 1)).await, Ok(applied(1)));
     assert!(!format!("{store:?} {:?}", store.options()).contains("s3cret"), "{store:?}");
-    let hints = Hints::of(&store);
+    let hints = Hints::of(&store, CLUSTER);
     eventually("a login for hints", || hints.count() > 0).await;
 }
 
@@ -73,7 +73,7 @@ async fn the_least_rights_are_enough_and_less_is_rejected() {
     let store = open(&url).await;
     assert_eq!(write(&store, create("a", 1)).await, Ok(applied(1)));
     assert_eq!(common::list(&store, "").await.len(), 1);
-    let hints = Hints::of(&store);
+    let hints = Hints::of(&store, CLUSTER);
     eventually("a subscription", || hints.count() > 0).await;
     // What it doesn't need it can't do.
     let denied = common::operator(&url.replace("?prefix=app", ""), &["GET", "{app:x}"]);
@@ -133,7 +133,7 @@ async fn tls_is_checked_on_both_sides() {
     let client = format!("certfile={cert}&keyfile={key}");
     let store = open(&format!("{base}?cafile={ca}&{client}")).await;
     assert_eq!(write(&store, create("a", 1)).await, Ok(applied(1)));
-    let hints = Hints::of(&store);
+    let hints = Hints::of(&store, CLUSTER);
     eventually("hints over TLS", || hints.count() > 0).await;
     for (url, step) in [
         (format!("{base}?{client}"), "cafile="),
@@ -187,7 +187,7 @@ async fn o36_a_user_that_may_only_read_can_look() {
     let looker = RedisStore::connect_with(options).await.unwrap();
     assert!(common::find(&looker, "a").await.is_some());
     assert_eq!(common::list(&looker, "").await.len(), 1);
-    let hints = Hints::of(&looker);
+    let hints = Hints::of(&looker, CLUSTER);
     eventually("a subscription", || hints.count() > 0).await;
     let error = write(&looker, create("b", 2)).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Rejected, "{error}");

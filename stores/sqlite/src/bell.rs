@@ -94,9 +94,11 @@ mod system {
 #[cfg(not(target_os = "linux"))]
 mod system {
     use std::path::Path;
+    use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-    use std::sync::{Mutex, PoisonError};
     use std::time::Duration;
+
+    use incumbent_store_common::locked;
 
     use crate::options::HintSource;
 
@@ -126,7 +128,7 @@ mod system {
         }
 
         pub(crate) fn wait(&self, longest: Option<Duration>) {
-            let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+            let rung = locked(&self.rung);
             let _ = match longest {
                 Some(longest) => rung.recv_timeout(longest).ok(),
                 None => rung.recv().ok(),

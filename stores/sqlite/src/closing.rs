@@ -3,9 +3,11 @@
 //! The last connection to close removes the index of the log and then the log itself. A process that
 //! ends between these two leaves a log that nobody can read who may only look.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use incumbent_store_common::locked;
 
 /// The threads of stores that were dropped.
 static CLOSING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
@@ -15,7 +17,7 @@ const STEP: Duration = Duration::from_millis(1);
 
 /// Takes note of threads that end by themselves.
 pub(crate) fn begun(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    let mut closing = CLOSING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut closing = locked(&CLOSING);
     closing.retain(|thread| !thread.is_finished());
     closing.extend(threads);
 }
@@ -27,7 +29,7 @@ pub(crate) fn begun(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 pub fn until_closed(patience: Duration) -> bool {
     for _ in 0..patience.as_millis() / STEP.as_millis() {
         begun([]);
-        if CLOSING.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        if locked(&CLOSING).is_empty() {
             return true;
         }
         std::thread::park_timeout(STEP);

@@ -152,7 +152,7 @@ fn make_file(options: &SqliteOptions, during: During) -> Result<(), StoreError> 
     let path = &options.path;
     if !options.create {
         return Err(StoreError::rejected(format!(
-            "SQLite database {}: there is no such file, and create=no forbids to make it. Start \
+            "SQLite database {}: there is no such file, and create=no forbids making it. Start \
              the application that makes it first, or drop create=no",
             path.display()
         )));

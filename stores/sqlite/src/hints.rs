@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::Duration;
 
 use incumbent_core::store::{Access, HintGuard, Lane, Wake};
+use incumbent_store_common::locked;
 
 use crate::bell::Bell;
 use crate::database::Database;
@@ -30,7 +31,7 @@ impl Watcher {
 
     /// Calls `wake` from now on after each change of this cluster that asks for it.
     pub(crate) fn subscribe(&self, cluster: &str, wake: Wake) -> io::Result<HintGuard> {
-        let mut started = lock(&self.watch);
+        let mut started = locked(&self.watch);
         let watch = match &*started {
             Some(watch) => Arc::clone(watch),
             None => Arc::clone(started.insert(Watch::start(&self.options)?)),
@@ -42,7 +43,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        if let Some(watch) = &*lock(&self.watch) {
+        if let Some(watch) = &*locked(&self.watch) {
             watch.ended.store(true, Ordering::Release);
             watch.bell.ring();
         }
@@ -97,7 +98,7 @@ impl Watch {
     }
 
     fn subscribe(self: &Arc<Self>, cluster: &str, wake: Wake) -> Subscription {
-        let mut state = lock(&self.state);
+        let mut state = locked(&self.state);
         // Read here and now, so that no change after this call is missed and none before it
         // wakes.
         let counter =
@@ -113,7 +114,7 @@ impl Watch {
 
     fn run(&self) {
         while !self.ended.load(Ordering::Acquire) {
-            let (wakes, longest) = lock(&self.state).look(&self.bell);
+            let (wakes, longest) = locked(&self.state).look(&self.bell);
             // The lock is free by now: a wake may subscribe or unsubscribe.
             for wake in wakes {
                 wake();
@@ -121,7 +122,7 @@ impl Watch {
             self.bell.wait(longest);
         }
         // Subscriptions may outlive the store; the connection doesn't.
-        lock(&self.state).database = None;
+        locked(&self.state).database = None;
     }
 }
 
@@ -200,7 +201,7 @@ struct Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         if let Some(watch) = self.watch.upgrade() {
-            let removed = lock(&watch.state).subscribers.remove(&self.id);
+            let removed = locked(&watch.state).subscribers.remove(&self.id);
             // What the wake captured may itself come back here when dropped, so the lock goes
             // first.
             drop(removed);
@@ -211,9 +212,4 @@ impl Drop for Subscription {
 fn data_version(database: &Database) -> rusqlite::Result<i64> {
     let mut statement = database.connection.prepare_cached("PRAGMA data_version")?;
     statement.query_row([], |row| row.get(0))
-}
-
-/// Nothing below these locks calls foreign code, so a poisoned one still guards sound data.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

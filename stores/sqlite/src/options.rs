@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use incumbent_core::store::{Access, Lane, StoreError};
+use incumbent_store_common::choices;
 
 /// Which file, and how it is used.
 ///
@@ -68,48 +69,26 @@ impl SqliteOptions {
         crate::url::parse(url)
     }
 
-    /// What the names of all tables and views start with: `incumbent_` by default.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
-        self
-    }
+    choices! {
+        /// What the names of all tables and views start with: `incumbent_` by default.
+        prefix: Text;
 
-    /// How long a beat waits for another writer, 2 s by default. All other writes wait half as
-    /// long.
-    #[must_use]
-    pub fn busy(mut self, busy: Duration) -> Self {
-        self.busy = busy;
-        self
-    }
+        /// How long a beat waits for another writer, 2 s by default. All other writes wait half as
+        /// long.
+        busy: Duration;
 
-    /// When a write counts as written: [`Synchronous::Full`] by default.
-    #[must_use]
-    pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
-        self.synchronous = synchronous;
-        self
-    }
+        /// When a write counts as written: [`Synchronous::Full`] by default.
+        synchronous: Synchronous;
 
-    /// Whether a missing file is made, as it is by default. The tables are made in any case.
-    #[must_use]
-    pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
-        self
-    }
+        /// Whether a missing file is made, as it is by default. The tables are made in any case.
+        create: bool;
 
-    /// How changes by others are noticed: [`HintSource::Watch`] by default.
-    #[must_use]
-    pub fn hints(mut self, hints: HintSource) -> Self {
-        self.hints = hints;
-        self
-    }
+        /// How changes by others are noticed: [`HintSource::Watch`] by default.
+        hints: HintSource;
 
-    /// What the store is opened for: [`Access::Full`] by default. To look, it is enough to be able
-    /// to read the file, its `-wal` and its `-shm`, and neither a file nor a table is made.
-    #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
+        /// What the store is opened for: [`Access::Full`] by default. To look, it is enough to be able
+        /// to read the file, its `-wal` and its `-shm`, and neither a file nor a table is made.
+        access: Access;
     }
 
     /// The tables and views that the store makes in the file, as SQL that can be run any number of

@@ -1,7 +1,6 @@
 //! Reads `sqlite:` URLs.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use incumbent_core::store::StoreError;
 use incumbent_store_common::{Form, decoded_bytes, names_a_user, shown};
@@ -38,35 +37,20 @@ pub(crate) fn parse(url: &str) -> Result<SqliteOptions, StoreError> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     // `sqlite:///var/app.db` and `sqlite://app.db` are in wide use for plain paths.
     let path = path.strip_prefix("//").unwrap_or(path);
+    let given = Form::SQLITE.options(query)?;
     let mut options = SqliteOptions::new(decode(path)?);
-    for (name, value) in Form::SQLITE.options(query)? {
-        options = apply(options, name, &value)?;
+    options.busy = given.span("busy").unwrap_or(options.busy);
+    options.create = given.chose("create", "yes").unwrap_or(options.create);
+    if let Some(prefix) = given.text("prefix") {
+        options.prefix = prefix.to_owned();
+    }
+    if given.chose("synchronous", "normal") == Some(true) {
+        options.synchronous = Synchronous::Normal;
+    }
+    if given.chose("hints", "poll") == Some(true) {
+        options.hints = HintSource::Poll;
     }
     options.checked()
-}
-
-fn apply(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions, StoreError> {
-    Ok(match (name, value) {
-        ("prefix", _) => options.prefix(value),
-        ("busy", _) => match value.parse() {
-            Ok(milliseconds) => options.busy(Duration::from_millis(milliseconds)),
-            Err(_) => return Err(unknown(name, value, "milliseconds, such as busy=2000")),
-        },
-        ("synchronous", "full") => options.synchronous(Synchronous::Full),
-        ("synchronous", "normal") => options.synchronous(Synchronous::Normal),
-        ("synchronous", _) => return Err(unknown(name, value, "full or normal")),
-        ("create", "yes") => options.create(true),
-        ("create", "no") => options.create(false),
-        ("create", _) => return Err(unknown(name, value, "yes or no")),
-        ("hints", "watch") => options.hints(HintSource::Watch),
-        ("hints", "poll") => options.hints(HintSource::Poll),
-        ("hints", _) => return Err(unknown(name, value, "watch or poll")),
-        (_, _) => options,
-    })
-}
-
-fn unknown(name: &str, value: &str, known: &str) -> StoreError {
-    StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
 }
 
 /// Turns `%3f` into `?` and so on, byte by byte.
@@ -79,7 +63,7 @@ fn decode(path: &str) -> Result<PathBuf, StoreError> {
     })?;
     path_of(bytes).ok_or_else(|| {
         StoreError::rejected(format!(
-            "{path:?}: the decoded path is no text that this system knows"
+            "{path:?}: the decoded path is not text that this system knows"
         ))
     })
 }

@@ -3,36 +3,9 @@
 use std::path::{Path, absolute as from_root};
 
 use super::decode::{decoded, encoded};
+use super::form::{Form, Kind};
 use super::parts::pairs;
-
-/// The options that name files, in the URLs of all stores.
-const FILES: &[&str] = &[
-    "passwordfile",
-    "passfile",
-    "tokenfile",
-    "sslrootcert",
-    "sslcert",
-    "sslkey",
-    "ssl-ca",
-    "ssl-cert",
-    "ssl-key",
-    "cafile",
-    "certfile",
-    "keyfile",
-    "creds",
-    "nkey",
-    "ca",
-    "application_credentials",
-    "service_account",
-    "service_account_path",
-    "service_account_key_file",
-    "secret_access_key_file",
-    "session_token_file",
-    "account_key_file",
-    "sas_token_file",
-    "client_secret_file",
-    "bearer_token_file",
-];
+use super::shown::shown_scheme;
 
 /// A URL in which every relative path, of a SQLite file or in an option, is made absolute as seen
 /// from the present directory. What isn't understood stays as it is.
@@ -41,13 +14,14 @@ pub fn absolute(url: &str) -> String {
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
     let mut whole = sqlite_file(place).unwrap_or_else(|| place.to_owned());
     let mut mark = '?';
+    let form = Form::of(shown_scheme(url));
     for (name, value) in pairs(query) {
         whole.push(mark);
         mark = '&';
         whole.push_str(name);
         if let Some(value) = value {
             whole.push('=');
-            whole.push_str(&file(name, value).unwrap_or_else(|| value.to_owned()));
+            whole.push_str(&file(form, name, value).unwrap_or_else(|| value.to_owned()));
         }
     }
     whole
@@ -65,11 +39,11 @@ fn sqlite_file(place: &str) -> Option<String> {
     Some(format!("sqlite:{}/{path}", directory.trim_end_matches('/')))
 }
 
-fn file(name: &str, value: &str) -> Option<String> {
+fn file(form: Option<&Form>, name: &str, value: &str) -> Option<String> {
     let path = decoded(value)?;
-    // Where to look for authorities, and no file.
-    if !FILES.contains(&name)
+    if form?.kind(name) != Some(&Kind::File)
         || path.is_empty()
+        // Where to look for authorities, and no file.
         || path == "system"
         || Path::new(&path).is_absolute()
     {

@@ -1,37 +1,78 @@
-//! Options after the question mark, and what is said about those that aren't understood.
+//! What follows the question mark, and what is said about it where it isn't understood.
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use incumbent_core::store::StoreError;
 
 use super::decode::decoded;
-use super::form::Form;
+use super::form::{Form, Kind};
 use super::parts::{is_word, pairs};
 
+/// The parameters of a URL: each at most once, and each as its form declares it. They may be secret,
+/// so they can't be shown.
+pub struct Options(Vec<(String, String)>);
+
+impl Options {
+    /// The value of this parameter.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The same, of one that names a file.
+    #[must_use]
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.text(name).map(PathBuf::from)
+    }
+
+    /// The same, of one that is declared as milliseconds.
+    #[must_use]
+    pub fn span(&self, name: &str) -> Option<Duration> {
+        self.text(name)?.parse().ok().map(Duration::from_millis)
+    }
+
+    /// The same, of one that is declared as a number.
+    #[must_use]
+    pub fn number<N: TryFrom<u64>>(&self, name: &str) -> Option<N> {
+        N::try_from(self.text(name)?.parse().ok()?).ok()
+    }
+
+    /// Whether this word was chosen, if any was.
+    #[must_use]
+    pub fn chose(&self, name: &str, word: &str) -> Option<bool> {
+        self.text(name).map(|chosen| chosen == word)
+    }
+
+    /// All of them, in the order of the URL.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
 impl Form {
-    /// The options in what follows the question mark, as `StoreUrl::options` has them.
+    /// The parameters in what follows the question mark.
     ///
     /// # Errors
     ///
-    /// Rejected if one isn't known, stands there twice or is badly escaped.
-    pub fn options<'a>(&self, query: &'a str) -> Result<Vec<(&'a str, String)>, StoreError> {
+    /// Rejected if one isn't known, stands there twice, is badly escaped or isn't what it may be. The
+    /// value of one that isn't known is not repeated: who mistypes `password` has a password there.
+    pub fn options(&self, query: &str) -> Result<Options, StoreError> {
         // What follows a secret may be a part of it, if there is an & in it.
         let mut certain = true;
         for (name, value) in pairs(query) {
-            if !self.knows(name) {
+            if self.kind(name).is_none() && !self.others {
                 return Err(self.unknown(name, certain && value.is_some()));
             }
-            certain &= self.open.contains(&name);
+            certain &= self.is_open(name);
         }
-        self.any_options(query)
-    }
-
-    pub(super) fn any_options<'a>(
-        &self,
-        query: &'a str,
-    ) -> Result<Vec<(&'a str, String)>, StoreError> {
-        let mut options: Vec<(&str, String)> = Vec::new();
+        let mut options: Vec<(String, String)> = Vec::new();
         for (name, value) in pairs(query) {
+            let name = if self.others { name.to_ascii_lowercase() } else { name.to_owned() };
+            let kind = self.kind(&name);
             // A name may be a part of a password as well.
-            let shown = if self.knows(name) { name } else { "…" };
+            let shown = if kind.is_some() { name.as_str() } else { "…" };
             if options.iter().any(|(other, _)| *other == name) {
                 return Err(StoreError::rejected(format!(
                     "{shown}= stands twice in the URL of {}: keep one",
@@ -40,22 +81,46 @@ impl Form {
             }
             let value = decoded(value.unwrap_or_default());
             let value = value.ok_or_else(|| self.badly_escaped(&format!("{shown}=…")))?;
-            // Mostly a variable that isn't set. The directory of the process isn't meant.
-            if value.is_empty() && names_a_file(name) {
-                return Err(StoreError::rejected(format!(
-                    "{shown}= is empty in the URL of {}: name a file, or leave it out",
-                    self.name
-                )));
+            if let Some(kind) = kind {
+                self.check(shown, kind, &value)?;
             }
             options.push((name, value));
         }
-        Ok(options)
+        Ok(Options(options))
+    }
+
+    fn check(&self, name: &str, kind: &Kind, value: &str) -> Result<(), StoreError> {
+        let number = value.parse::<u64>().ok();
+        match kind {
+            Kind::Text | Kind::Secret => Ok(()),
+            // Mostly a variable that isn't set. The directory of the process isn't meant.
+            Kind::File if value.is_empty() => Err(StoreError::rejected(format!(
+                "{name}= is empty in the URL of {}: name a file, or leave it out",
+                self.name
+            ))),
+            Kind::File => Ok(()),
+            Kind::Span(range) if number.is_some_and(|number| range.contains(&number)) => Ok(()),
+            Kind::Span(range) => {
+                let (least, most) = (range.start(), range.end());
+                let known = format!(
+                    "milliseconds from {least} to {most}, at most a third of the ttl, such as {name}=2000"
+                );
+                Err(misunderstood(name, value, &known))
+            }
+            Kind::Number(range) if number.is_some_and(|number| range.contains(&number)) => Ok(()),
+            Kind::Number(range) => {
+                let (least, most) = (range.start(), range.end());
+                let known = format!("a number from {least} to {most}, such as {name}=1");
+                Err(misunderstood(name, value, &known))
+            }
+            Kind::Choice(words) if words.contains(&value) => Ok(()),
+            Kind::Choice(words) => Err(misunderstood(name, value, &listed(words, "or"))),
+        }
     }
 
     fn unknown(&self, name: &str, certain: bool) -> StoreError {
-        let known: Vec<&str> = self.open.iter().chain(self.secret).copied().collect();
-        let (last, others) = known.split_last().unwrap_or((&"none", &[]));
-        let (form, known) = (self.name, format!("{} and {last}", others.join(", ")));
+        let known: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name).collect();
+        let (form, known) = (self.name, listed(&known, "and"));
         if !certain || !is_word(name) {
             return StoreError::rejected(format!(
                 "the URL of {form} has an option that isn't one: there are {known}"
@@ -94,8 +159,17 @@ impl Form {
     }
 }
 
-/// Whether the value of this option is the path of a file that must be there.
-fn names_a_file(option: &str) -> bool {
-    let files = ["passwordfile", "tokenfile", "creds", "nkey", "cafile", "certfile", "keyfile"];
-    files.contains(&option) || option.ends_with("_file")
+/// The error for the value of a known parameter that is open. These may be used instead.
+#[must_use]
+pub fn misunderstood(name: &str, value: &str, known: &str) -> StoreError {
+    StoreError::rejected(format!("{name}={value} isn't understood: use {known}"))
+}
+
+/// The words with commas between them, and this one before the last.
+fn listed(words: &[&str], last: &str) -> String {
+    match words {
+        [] => "none".to_owned(),
+        [word] => (*word).to_owned(),
+        [first @ .., word] => format!("{} {last} {word}", first.join(", ")),
+    }
 }

@@ -127,7 +127,7 @@ fn is_token(form: Option<&Form>, parts: &Parts<'_>) -> bool {
 }
 
 fn is_open(form: Option<&Form>, option: &str) -> bool {
-    form.is_some_and(|form| form.open.contains(&option))
+    form.is_some_and(|form| form.is_open(option))
 }
 
 /// An address may hold a user and a password of its own.

@@ -1,7 +1,5 @@
 //! A private etcd, or the one that the environment names.
 
-use std::ops::Deref;
-
 use incumbent_proving::server::etcd as private;
 
 use super::http;
@@ -25,16 +23,7 @@ fn base(url: &str) -> &str {
     url[start..].find(['/', '?']).map_or(url, |end| &url[..start + end])
 }
 
-/// A server of its own for a test that stops or changes it.
-pub struct Server(incumbent_proving::Server);
-
-impl Deref for Server {
-    type Target = incumbent_proving::Server;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
+incumbent_proving::own_server!();
 
 impl Server {
     /// Starts one with these arguments besides the usual.

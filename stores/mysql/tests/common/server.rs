@@ -1,26 +1,13 @@
 //! A private MariaDB server, or the one that the environment names.
 
-use std::ops::Deref;
-
-use incumbent_proving::server::mariadb as private;
+use incumbent_proving::server::{mariadb as private, with_parameter};
 
 /// Tables that no other test uses, on the server that the environment names or a shared one.
 pub fn shared() -> String {
-    let base = private::shared();
-    let joint = if base.contains('?') { '&' } else { '?' };
-    format!("{base}{joint}prefix={}", super::fresh())
+    with_parameter(&private::shared(), "prefix", &super::fresh())
 }
 
-/// A server of its own for a test that stops or changes it.
-pub struct Server(incumbent_proving::Server);
-
-impl Deref for Server {
-    type Target = incumbent_proving::Server;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
+incumbent_proving::own_server!();
 
 impl Server {
     /// Starts one with these options (`--name=value`) and the database `app`.

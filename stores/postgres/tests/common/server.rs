@@ -1,27 +1,15 @@
 //! A private PostgreSQL server, or the one that the environment names.
 
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use incumbent_proving::server::postgres as private;
+use incumbent_proving::server::{postgres as private, with_parameter};
 
 /// A schema that no other test uses, on the server that the environment names or a shared one.
 pub fn shared() -> String {
-    let base = private::shared();
-    let joint = if base.contains('?') { '&' } else { '?' };
-    format!("{base}{joint}schema={}", super::fresh())
+    with_parameter(&private::shared(), "schema", &super::fresh())
 }
 
-/// A server of its own for a test that stops or changes it.
-pub struct Server(incumbent_proving::Server);
-
-impl Deref for Server {
-    type Target = incumbent_proving::Server;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
+incumbent_proving::own_server!();
 
 impl Server {
     /// Starts one with these settings (`name=value`).

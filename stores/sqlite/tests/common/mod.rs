@@ -1,20 +1,22 @@
 //! What the tests of this store share.
-#![allow(dead_code, unreachable_pub)] // Each test file uses a part of it.
+#![allow(dead_code, unreachable_pub, unused_imports)] // Each test file uses a part of it.
 #![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use incumbent_core::store::{
-    Exchange, Expect, Found, HintGuard, Key, Lane, Outcome, Put, Read, Record, Reply, Stamp, Store,
-    StoreError, Version, Write,
+    Exchange, Found, Lane, Outcome, Read, Record, Reply, Store, StoreError, Write,
 };
 use incumbent_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
+
+pub use incumbent_proving::store::numbered::{
+    applied, beat, change, create, put, stamp, version, with_value,
+};
+pub use incumbent_proving::store::{Hints, read};
 
 /// A new file in a directory that goes away with the test.
 pub struct Place {
@@ -99,42 +101,6 @@ pub fn find(store: &SqliteStore, cluster: &str, key: &str) -> Option<Record> {
     }
 }
 
-pub fn read(key: &str) -> Read {
-    Read::Key { key: Key::new(key), unless: None }
-}
-
-pub fn stamp(attempt: u64) -> Stamp {
-    Stamp { writer: u64::from(std::process::id()), attempt }
-}
-
-pub fn version(attempt: u64) -> Version {
-    stamp(attempt).version()
-}
-
-pub fn applied(attempt: u64) -> Outcome {
-    Outcome::Applied(version(attempt))
-}
-
-/// Creates a record, quietly.
-pub fn create(key: &str, attempt: u64) -> Write {
-    put(key, Expect::Absent, attempt, false)
-}
-
-/// Swaps a record, quietly: a beat.
-pub fn beat(key: &str, from: u64, attempt: u64) -> Write {
-    put(key, Expect::Version(version(from)), attempt, false)
-}
-
-/// Swaps a record and tells others.
-pub fn change(key: &str, from: u64, attempt: u64) -> Write {
-    put(key, Expect::Version(version(from)), attempt, true)
-}
-
-pub fn put(key: &str, expect: Expect, attempt: u64, hint: bool) -> Write {
-    let value = format!("{{\"format\":1,\"attempt\":{attempt}}}").into_bytes();
-    Write::Put(Put { key: Key::new(key), expect, value, stamp: stamp(attempt), hint })
-}
-
 /// Waits for something that must come, for a long time at most.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
@@ -144,33 +110,6 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         thread::park_timeout(Duration::from_millis(10));
     }
     panic!("{what} didn't come true");
-}
-
-/// Counts the hints of a cluster.
-pub struct Hints {
-    count: Arc<AtomicUsize>,
-    _guard: HintGuard,
-}
-
-impl Hints {
-    pub fn of(store: &SqliteStore, cluster: &str) -> Self {
-        let count = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&count);
-        let wake = Arc::new(move || {
-            counter.fetch_add(1, Ordering::SeqCst);
-        });
-        Self { count, _guard: store.hints(cluster, wake).expect("the store pushes") }
-    }
-
-    pub fn count(&self) -> usize {
-        self.count.load(Ordering::SeqCst)
-    }
-
-    /// Tells the count when the subscription is gone.
-    pub fn counter(&self) -> impl Fn() -> usize + use<> {
-        let count = Arc::clone(&self.count);
-        move || count.load(Ordering::SeqCst)
-    }
 }
 
 /// The variable that tells a process that it is a child, and which.

@@ -1,48 +1,30 @@
-//! Where the password comes from. It is looked up for each connection, so that one that was
-//! changed is found without a restart.
+//! libpq's file of passwords, and how a password gets to the driver. It is looked up for each
+//! connection, so that one that was changed is found without a restart.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use incumbent_core::store::StoreError;
-use incumbent_store_common::{secret_file, small_file};
+use incumbent_store_common::{small_file, unreadable};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// Where to look for it.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Password {
-    /// In the URL or in `PGPASSWORD`; the configuration has it.
-    Given,
-    /// In a file that holds nothing else.
-    File(PathBuf),
-    /// In a file of libpq's form, if there is one.
-    Passfile(Option<PathBuf>),
-}
+use crate::options::PostgresOptions;
 
-impl Password {
-    /// The configuration with the password in it, if there is one.
-    pub(crate) fn fill(&self, config: &Config) -> Result<Config, StoreError> {
-        let mut config = config.clone();
-        match self {
-            Self::Given => {}
-            Self::File(path) => {
-                let password = secret_file(path).map_err(|error| unreadable(path, &error))?;
-                config.password(password);
-            }
-            Self::Passfile(None) => {}
-            Self::Passfile(Some(path)) => {
-                // Like libpq: a file that is missing counts as empty, and one that others can
-                // read isn't used.
-                if let Some(text) = private(path)?
-                    && let Some(password) = matching(&text, &config)
-                {
-                    config.password(password);
-                }
-            }
-        }
-        Ok(config)
+/// The driver's configuration with the password in it, if there is one.
+pub(crate) fn fill(options: &PostgresOptions) -> Result<Config, StoreError> {
+    let mut config = options.config.clone();
+    if let Some(password) = options.password.read("passwordfile")? {
+        config.password(password);
+    } else if let Some(path) = &options.passfile
+        // Like libpq: a file that is missing counts as empty, and one that others can read isn't
+        // used.
+        && let Some(text) = private(path)?
+        && let Some(password) = matching(&text, &config)
+    {
+        config.password(password);
     }
+    Ok(config)
 }
 
 fn private(path: &Path) -> Result<Option<String>, StoreError> {
@@ -59,15 +41,7 @@ fn private(path: &Path) -> Result<Option<String>, StoreError> {
     }
     #[cfg(not(unix))]
     drop(metadata);
-    small_file(path).map(Some).map_err(|error| unreadable(path, &error))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::rejected(format!(
-        "the password file {}: {error}. See that it holds the password and that this process may \
-         read it",
-        path.display()
-    ))
+    small_file(path).map(Some).map_err(|error| unreadable("passfile", path, &error))
 }
 
 /// The password of the first line that fits one of the hosts.

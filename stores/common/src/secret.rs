@@ -1,4 +1,4 @@
-//! Where a password comes from.
+//! Where a secret comes from.
 
 use std::fmt;
 use std::fs::File;
@@ -10,10 +10,11 @@ use incumbent_core::store::StoreError;
 /// What a file with a secret may have at most, in bytes.
 const LARGEST: u64 = 64 * 1024;
 
-/// Where to look for a password. Never shows it.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Password {
+/// Where to look for a password or a token. Never shows it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Secret {
     /// There is none.
+    #[default]
     None,
     /// It was in the URL or in the environment.
     Given(String),
@@ -21,27 +22,32 @@ pub enum Password {
     File(PathBuf),
 }
 
-impl Password {
-    /// The password, if there is one. A file is read each time, so that one that was changed is
-    /// found without a restart.
+impl Secret {
+    /// The secret, if there is one. A file is read each time, so that one that was changed is found
+    /// without a restart.
     ///
     /// # Errors
     ///
-    /// Rejected if the file can't be read.
-    pub fn read(&self) -> Result<Option<String>, StoreError> {
+    /// Rejected if the file can't be read that this parameter named.
+    pub fn read(&self, parameter: &str) -> Result<Option<String>, StoreError> {
         match self {
             Self::None => Ok(None),
-            Self::Given(password) => Ok(Some(password.clone())),
-            Self::File(path) => match secret_file(path) {
-                Ok(text) => Ok(Some(text)),
-                Err(error) => Err(StoreError::rejected(format!(
-                    "the password file {} can't be read: {error}. See that passwordfile= names \
-                     it and that this process may read it",
-                    path.display()
-                ))),
-            },
+            Self::Given(secret) => Ok(Some(secret.clone())),
+            Self::File(path) => {
+                secret_file(path).map(Some).map_err(|error| unreadable(parameter, path, &error))
+            }
         }
     }
+}
+
+/// The error for a file that this parameter named and that can't be read.
+#[must_use]
+pub fn unreadable(parameter: &str, path: &Path, error: &io::Error) -> StoreError {
+    StoreError::rejected(format!(
+        "{parameter}={}: {error}. See that the file is there and holds what it should, and that this \
+         process may read it",
+        path.display()
+    ))
 }
 
 /// The secret that is all that a file holds, but for the end of the line.
@@ -63,7 +69,7 @@ pub fn secret_file(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 ///
-/// If it can't be read, is no regular file, is too large for what it is meant to hold or no text.
+/// If it can't be read, isn't a regular file or text, or is too large for what it is meant to hold.
 pub fn small_file(path: &Path) -> io::Result<String> {
     let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
     let metadata = path.metadata()?;
@@ -71,18 +77,18 @@ pub fn small_file(path: &Path) -> io::Result<String> {
         return Err(invalid(if metadata.is_dir() {
             "it is a directory"
         } else {
-            "it is no regular file"
+            "it is not a regular file"
         }));
     }
     let mut text = String::new();
     File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
     if text.len() as u64 > LARGEST {
-        return Err(invalid("it has more than 64 KiB, which is no password or key"));
+        return Err(invalid("it has more than 64 KiB, more than any password or key"));
     }
     Ok(text)
 }
 
-impl fmt::Debug for Password {
+impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("None"),
@@ -97,13 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_never_shown_and_a_missing_file_is_named() {
-        let given = Password::Given("hunter2".to_owned());
+    fn a_secret_is_never_shown_and_a_missing_file_is_named() {
+        let given = Secret::Given("hunter2".to_owned());
         assert!(!format!("{given:?}").contains("hunter2"));
-        assert_eq!(given.read(), Ok(Some("hunter2".to_owned())));
-        assert_eq!(Password::None.read(), Ok(None));
-        let error = Password::File("/no/such/file".into()).read().unwrap_err();
-        assert!(error.message.contains("/no/such/file"), "{error}");
+        assert_eq!(given.read("x"), Ok(Some("hunter2".to_owned())));
+        assert_eq!(Secret::None.read("x"), Ok(None));
+        let error = Secret::File("/no/such/file".into()).read("tokenfile").unwrap_err();
+        assert!(error.message.contains("tokenfile=/no/such/file"), "{error}");
     }
 
     #[test]
@@ -122,6 +128,6 @@ mod tests {
         assert!(refused(&file("large", &[b'a'; 70_000])).contains("64 KiB"));
         assert!(refused(directory.path()).contains("directory"));
         #[cfg(unix)]
-        assert!(refused(Path::new("/dev/zero")).contains("no regular file"));
+        assert!(refused(Path::new("/dev/zero")).contains("not a regular file"));
     }
 }

@@ -4,108 +4,101 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use incumbent_core::store::{Access, Lane, StoreError};
-use incumbent_store_common::Sent;
+use incumbent_core::store::{Access, StoreError};
+use incumbent_store_common::{Connect, Sent, within};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error};
 
 use crate::error::translate;
 use crate::exchange::standby;
 use crate::facts::Facts;
-use crate::hints::Registry;
 use crate::options::{Pooler, PostgresOptions};
 use crate::schema::{self, Present};
-use crate::session::{Line, Session, within};
-use crate::tls;
+use crate::session::{Line, Session};
+use crate::{passfile, tls};
 
 /// The oldest server that has all that is used here.
 const OLDEST: i32 = 130_000;
 
-/// What a connection is for.
-#[derive(Clone)]
-pub(crate) enum Role {
-    Lane(Lane),
-    Hints(Arc<Registry>),
-    /// To see who stands in the way of others.
-    Obstacles,
-}
+/// Whom a connection tells of the channels on which it hears something.
+pub(crate) type Told = mpsc::UnboundedSender<String>;
 
 /// Opens connections on the runtime on which the store was opened.
 #[derive(Clone)]
-pub(crate) struct Opener {
+pub(crate) struct PostgresConnect {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) handle: Handle,
+    /// What its connections are for, for people who look at the server.
+    pub(crate) purpose: &'static str,
 }
 
-impl Opener {
+impl Connect for PostgresConnect {
+    type Session = Session;
+
+    async fn connect(&self) -> Result<Session, StoreError> {
+        self.open(None).await
+    }
+
+    fn server(&self) -> String {
+        self.options.server()
+    }
+}
+
+impl PostgresConnect {
     /// A connection that is ready to be used, or why there is none.
-    pub(crate) async fn open(&self, role: &Role) -> Result<Session, StoreError> {
-        let options = &self.options;
+    pub(crate) async fn open(&self, told: Option<Told>) -> Result<Session, StoreError> {
+        let (options, server) = (&self.options, self.options.server());
         let hosts = u32::try_from(options.config.get_hosts().len()).unwrap_or(1).max(1);
         let span = options.connect_timeout.saturating_mul(hosts);
-        let (line, pooled) = within(options, "connecting", span, self.connect(role)).await?;
+        let (line, pooled) = within(&server, "connecting", span, self.start(told)).await?;
         let probing = probe(line.client(), options, pooled);
         let (facts, present) =
-            within(options, "the first question", options.connect_timeout, probing).await?;
+            within(&server, "the first question", options.connect_timeout, probing).await?;
         // Making the tables may have to wait for others who do the same.
         let span = options.connect_timeout.max(options.statement_timeout) + Duration::from_secs(1);
         let preparing = async {
             let tables = schema::prepare(line.client(), options, &present).await?;
             keep_commits(line.client(), options, &facts).await.map(|()| tables)
         };
-        let tables = within(options, "looking at the tables", span, preparing).await?;
+        let tables = within(&server, "looking at the tables", span, preparing).await?;
         Ok(line.session(options, &self.handle, facts, tables))
     }
 
     /// Connects with settings of our own; a pooler refuses them or forgets to pass them on.
-    async fn connect(&self, role: &Role) -> Result<(Line, bool), StoreError> {
+    async fn start(&self, told: Option<Told>) -> Result<(Line, bool), StoreError> {
         let options = &self.options;
-        let mut config = options.password.fill(&options.config)?;
+        let mut config = passfile::fill(options)?;
         let name = options.config.get_application_name().unwrap_or("incumbent");
-        config.application_name(format!("{name} {}", role.name()));
+        config.application_name(format!("{name} {}", self.purpose));
         config.ssl_mode(options.tls.mode.driver());
         if options.pooler == Pooler::Yes {
-            return Ok((self.start(&config, role).await.map_err(|error| self.fail(&error))?, true));
+            let line = self.dial(&config, told).await;
+            return Ok((line.map_err(|error| self.fail(&error))?, true));
         }
         let mut direct = config.clone();
         direct.options(settings(options));
-        match self.start(&direct, role).await {
+        match self.dial(&direct, told.clone()).await {
             Ok(line) => Ok((line, false)),
             Err(Trouble::Driver(error)) if refuses_settings(&error) => {
-                let line = self.start(&config, role).await.map_err(|error| self.fail(&error))?;
+                let line = self.dial(&config, told).await.map_err(|error| self.fail(&error))?;
                 Ok((line, true))
             }
             Err(error) => Err(self.fail(&error)),
         }
     }
 
-    async fn start(&self, config: &Config, role: &Role) -> Result<Line, Trouble> {
+    async fn dial(&self, config: &Config, told: Option<Told>) -> Result<Line, Trouble> {
         let connector = tls::connector(&self.options.tls).map_err(Trouble::Ours)?;
         let halves = config.connect(connector).await.map_err(Trouble::Driver)?;
-        let hear = match role {
-            Role::Lane(_) | Role::Obstacles => None,
-            Role::Hints(registry) => Some(Arc::clone(registry)),
-        };
-        Ok(Line::start(halves, &self.handle, hear))
+        Ok(Line::start(halves, &self.handle, told))
     }
 
     fn fail(&self, trouble: &Trouble) -> StoreError {
         match trouble {
             Trouble::Ours(error) => error.clone(),
             Trouble::Driver(error) => translate(&self.options, error, Sent::Nothing).error,
-        }
-    }
-}
-
-impl Role {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Lane(Lane::Beat) => "beat",
-            Self::Lane(Lane::Change) => "change",
-            Self::Lane(Lane::Watch) => "watch",
-            Self::Hints(_) => "hints",
-            Self::Obstacles => "obstacles",
         }
     }
 }
@@ -158,8 +151,9 @@ pub(crate) async fn has_tables(session: &Session) -> Result<bool, StoreError> {
             let (_, present) = probe(session.client(), options, session.pooled).await?;
             schema::prepare(session.client(), options, &present).await
         };
-        let found = within(options, "looking for tables", options.statement_timeout, looking);
-        session.tables.store(found.await?, Ordering::Release);
+        let (server, span) = (options.server(), options.statement_timeout);
+        let found = within(&server, "looking for tables", span, looking).await?;
+        session.tables.store(found, Ordering::Release);
     }
     Ok(session.tables.load(Ordering::Acquire))
 }
