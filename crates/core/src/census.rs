@@ -22,8 +22,10 @@ const MOST_LEASES: usize = 32;
 
 /// A write that is wanted; the node stamps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub enum Wanted {
+    /// This content, if what is there is as expected.
     Put(Key, Expect, Vec<u8>),
+    /// Nothing.
     Delete(Key),
 }
 

@@ -12,124 +12,136 @@ use crate::store::Key;
 /// The longest key in bytes.
 pub const MAX_KEY: usize = 200;
 
+/// What names begin with that are kept for incumbent itself.
+pub(crate) const RESERVED: &str = "incumbent/";
+
+/// The lease whose holder leads the cluster.
+pub(crate) const LEADER: &str = "incumbent/leader";
+
+/// What the leases of slots begin with.
+pub(crate) const SLOT: &str = "incumbent/slot/";
+
+/// What the leases of duties begin with.
+pub(crate) const DUTY: &str = "incumbent/duty/";
+
 /// Where a member's record is.
 #[must_use]
 pub fn member(id: &MemberId) -> Key {
-    keyed("member/", id.as_str())
+    Kind::Member.key(id.as_str())
 }
 
 /// Where a member's profile is.
 #[must_use]
 pub fn profile(id: &MemberId) -> Key {
-    keyed("profile/", id.as_str())
+    Kind::Profile.key(id.as_str())
 }
 
 /// What the leader remembers about new versions.
 #[must_use]
 pub fn rollout() -> Key {
-    Key::new("rollout")
+    Kind::Rollout.only()
 }
 
 /// What a member is wanted to run.
 #[must_use]
 pub fn roster(id: &MemberId) -> Key {
-    keyed("roster/", id.as_str())
+    Kind::Roster.key(id.as_str())
 }
 
 /// How a member gets on with it.
 #[must_use]
 pub fn report(id: &MemberId) -> Key {
-    keyed("report/", id.as_str())
+    Kind::Report.key(id.as_str())
 }
 
 /// Where a list of known duties is.
 #[must_use]
 pub fn catalog(hash: &str) -> Key {
-    keyed("catalog/", hash)
+    Kind::Catalog.key(hash)
 }
 
 /// What the leader moved of late, and what it could not place.
 #[must_use]
 pub fn moves() -> Key {
-    Key::new("moves")
+    Kind::Moves.only()
 }
 
 /// Where a lease's record is.
 #[must_use]
 pub fn lease(name: &LeaseName) -> Key {
-    keyed("lease/", name.as_str())
+    Kind::Lease.key(name.as_str())
 }
 
 /// Where the last success of a job under a lease is.
 #[must_use]
 pub fn once(name: &LeaseName) -> Key {
-    keyed("once/", name.as_str())
+    Kind::Once.key(name.as_str())
 }
 
 /// Where an operator's intent is.
 #[must_use]
 pub fn intent(id: &str) -> Key {
-    keyed("intent/", id)
+    Kind::Intent.key(id)
 }
 
 /// The members as the leader sees them.
 #[must_use]
 pub fn view() -> Key {
-    Key::new("view")
+    Kind::View.only()
 }
 
 /// The index of what changed.
 #[must_use]
 pub fn board() -> Key {
-    Key::new("board")
+    Kind::Board.only()
 }
 
 /// All members.
 #[must_use]
 pub fn members() -> Key {
-    Key::new("member/")
+    Kind::Member.all()
 }
 
 /// All profiles.
 #[must_use]
 pub fn profiles() -> Key {
-    Key::new("profile/")
+    Kind::Profile.all()
 }
 
 /// All leases.
 #[must_use]
 pub fn leases() -> Key {
-    Key::new("lease/")
+    Kind::Lease.all()
 }
 
 /// The leases of all duties.
 #[must_use]
 pub fn duty_leases() -> Key {
-    Key::new("lease/incumbent/duty/")
+    Kind::Lease.key(DUTY)
 }
 
 /// All rosters.
 #[must_use]
 pub fn rosters() -> Key {
-    Key::new("roster/")
+    Kind::Roster.all()
 }
 
 /// All reports.
 #[must_use]
 pub fn reports() -> Key {
-    Key::new("report/")
+    Kind::Report.all()
 }
 
 /// All catalogs.
 #[must_use]
 pub fn catalogs() -> Key {
-    Key::new("catalog/")
+    Kind::Catalog.all()
 }
 
 /// All intents.
 #[must_use]
 pub fn intents() -> Key {
-    Key::new("intent/")
+    Kind::Intent.all()
 }
 
 /// Which kind of record a key is of.
@@ -163,25 +175,57 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 12] = [
+        Self::Member,
+        Self::Profile,
+        Self::Catalog,
+        Self::Roster,
+        Self::Report,
+        Self::Rollout,
+        Self::Moves,
+        Self::Lease,
+        Self::Once,
+        Self::Intent,
+        Self::View,
+        Self::Board,
+    ];
+
+    /// What the keys of this kind begin with.
+    const fn start(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Profile => "profile",
+            Self::Catalog => "catalog",
+            Self::Roster => "roster",
+            Self::Report => "report",
+            Self::Rollout => "rollout",
+            Self::Moves => "moves",
+            Self::Lease => "lease",
+            Self::Once => "once",
+            Self::Intent => "intent",
+            Self::View => "view",
+            Self::Board => "board",
+        }
+    }
+
     /// The kind of the record under a key; nothing for one that this version doesn't know.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         let text = key.as_str();
-        Some(match text.split_once('/').map_or(text, |(kind, _)| kind) {
-            "member" => Self::Member,
-            "profile" => Self::Profile,
-            "catalog" => Self::Catalog,
-            "roster" => Self::Roster,
-            "report" => Self::Report,
-            "rollout" => Self::Rollout,
-            "moves" => Self::Moves,
-            "lease" => Self::Lease,
-            "once" => Self::Once,
-            "intent" => Self::Intent,
-            "view" => Self::View,
-            "board" => Self::Board,
-            _ => return None,
-        })
+        let start = text.split_once('/').map_or(text, |(kind, _)| kind);
+        Self::ALL.into_iter().find(|kind| kind.start() == start)
+    }
+
+    fn only(self) -> Key {
+        Key::new(self.start())
+    }
+
+    fn all(self) -> Key {
+        Key::new(&format!("{}/", self.start()))
+    }
+
+    fn key(self, name: &str) -> Key {
+        keyed(&format!("{}/", self.start()), name)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use crate::census::Wanted;
+pub use crate::census::Wanted;
 
 use crate::census::Census;
 use crate::keys;
@@ -16,7 +16,8 @@ use crate::records::{
     ViewEntry,
 };
 use crate::settings::Timing;
-use crate::store::{ErrorKind, Expect, Found, Key, Outcome, Read, Record, Reply, Version};
+use crate::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply, Version};
+use crate::stored::{Stored, see};
 use crate::time::Moment;
 
 /// How many profiles are read at once.
@@ -24,7 +25,7 @@ const LARGEST_PAGE: usize = 256;
 
 /// The leader's knowledge. It is rebuilt from records by every new leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Leader {
+pub struct Leader {
     term: u64,
     stage: Stage,
     /// When to list again.
@@ -74,20 +75,6 @@ enum Stage {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Stored<T> {
-    pub(crate) content: Option<T>,
-    pub(crate) version: Option<Version>,
-}
-
-impl<T> Stored<T> {
-    pub(crate) const EMPTY: Self = Self { content: None, version: None };
-
-    pub(crate) fn expect(&self) -> Expect {
-        self.version.clone().map_or(Expect::Absent, Expect::Version)
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Published {
     View(View),
     Board(Board),
@@ -128,39 +115,52 @@ impl Leader {
         }
     }
 
+    /// The term in which it leads.
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.term
+    }
+
     /// Grows when members, profiles or wishes changed.
-    pub(crate) fn generation(&self) -> u64 {
+    #[must_use]
+    pub fn generation(&self) -> u64 {
         self.generation
     }
 
     /// Grows when what was planned before may be wrong now.
-    pub(crate) fn upsets(&self) -> u64 {
+    #[must_use]
+    pub fn upsets(&self) -> u64 {
         self.upsets
     }
 
     /// The members that are alive and have said who they are.
-    pub(crate) fn living(&self) -> impl Iterator<Item = (&MemberId, &MemberRecord, &Arc<Profile>)> {
+    pub fn living(&self) -> impl Iterator<Item = (&MemberId, &MemberRecord, &Arc<Profile>)> {
         self.census
             .members()
             .filter(|(_, record)| record.state == MemberState::Alive)
             .filter_map(|(id, record)| Some((id, record, self.profiles.get(id)?)))
     }
 
-    pub(crate) fn is_alive(&self, id: &MemberId) -> bool {
+    /// Whether a member is alive, whether or not it has said who it is.
+    #[must_use]
+    pub fn is_alive(&self, id: &MemberId) -> bool {
         self.census.is_alive(id)
     }
 
-    pub(crate) fn profile(&self, id: &MemberId) -> Option<&Profile> {
+    /// What a member says about itself.
+    #[must_use]
+    pub fn profile(&self, id: &MemberId) -> Option<&Profile> {
         self.profiles.get(id).map(Arc::as_ref)
     }
 
-    pub(crate) fn profiles(&self) -> impl Iterator<Item = &Profile> {
+    /// What all members say about themselves, those that ended of late among them.
+    pub fn profiles(&self) -> impl Iterator<Item = &Profile> {
         self.profiles.values().map(Arc::as_ref)
     }
 
     /// What members say about themselves that are closed and did not leave in order: they may come
     /// back.
-    pub(crate) fn lingering(&self) -> impl Iterator<Item = &Arc<Profile>> {
+    pub fn lingering(&self) -> impl Iterator<Item = &Arc<Profile>> {
         let lingers = |record: &MemberRecord| {
             matches!(record.state, MemberState::Expired | MemberState::Evicted)
         };
@@ -168,11 +168,14 @@ impl Leader {
         lingering.filter_map(|(id, _)| self.profiles.get(id))
     }
 
-    pub(crate) fn member(&self, id: &MemberId) -> Option<(&MemberRecord, &Version)> {
+    /// A member's record.
+    #[must_use]
+    pub fn member(&self, id: &MemberId) -> Option<(&MemberRecord, &Version)> {
         self.census.member(id)
     }
 
-    pub(crate) fn wishes(&self) -> impl Iterator<Item = (&Key, &Version, &Intent)> {
+    /// What operators ask for that is in force, unless it is about a lease.
+    pub fn wishes(&self) -> impl Iterator<Item = (&Key, &Version, &Intent)> {
         self.wishes.iter().map(|(key, (version, intent))| (key, version, intent))
     }
 
@@ -463,16 +466,4 @@ fn lowest_free(taken: &mut BTreeSet<u32>) -> u32 {
     let free = (1..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX);
     taken.insert(free);
     free
-}
-
-pub(crate) fn see<T: Content>(stored: &mut Stored<T>, found: Option<&Found>) {
-    match found {
-        Some(Found::Record(record)) => {
-            stored.version = Some(record.version.clone());
-            // What can't be read is replaced by what this leader knows.
-            stored.content = T::read(record).ok();
-        }
-        Some(Found::Absent) => *stored = Stored::EMPTY,
-        Some(Found::Unchanged | Found::Records(_)) | None => {}
-    }
 }

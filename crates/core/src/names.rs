@@ -5,16 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::keys::{DUTY, LEADER, RESERVED, SLOT};
 use crate::random::Random;
 
 /// The longest name in bytes.
 pub const MAX_NAME: usize = 4096;
-
-/// The lease whose holder leads the cluster.
-pub const LEADER: &str = "incumbent/leader";
-
-/// What the leases of slots begin with.
-const SLOT: &str = "incumbent/slot/";
 
 /// Why a name was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +71,38 @@ pub fn check(what: &'static str, name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// What a lease is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LeaseKind {
+    /// Whatever the application wants one of.
+    Plain,
+    /// One of several of which whoever wants one takes any.
+    Slot,
+    /// A duty, which is wanted by one incarnation at a time: whichever the leader asks.
+    Duty,
+    /// Leading the cluster.
+    Leader,
+}
+
+impl LeaseKind {
+    /// The kind of the lease with this name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        match name {
+            LEADER => Self::Leader,
+            _ if name.starts_with(DUTY) => Self::Duty,
+            _ if name.starts_with(SLOT) => Self::Slot,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The duty, `family/name`, that runs under the lease with this name.
+    #[must_use]
+    pub fn duty(name: &str) -> Option<&str> {
+        name.strip_prefix(DUTY).filter(|duty| duty.contains('/'))
+    }
+}
+
 /// The name of a lease: `scheduler`, `shard-17`. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseName(Arc<str>);
@@ -87,7 +114,7 @@ impl LeaseName {
     /// If the name is empty, too long, has control characters or is reserved.
     pub fn new(name: &str) -> Result<Self, NameError> {
         check("lease", name)?;
-        if name.starts_with("incumbent/") {
+        if name.starts_with(RESERVED) {
             return Err(NameError::Reserved { name: name.chars().take(64).collect() });
         }
         Ok(Self(name.into()))
@@ -120,15 +147,27 @@ impl LeaseName {
         (lease.as_str() == text).then_some(lease)
     }
 
-    /// A name that only incumbent itself may use.
+    /// The lease without which a duty, `family/name`, doesn't run.
+    #[must_use]
+    pub fn duty(duty: &str) -> Self {
+        Self(format!("{DUTY}{duty}").into())
+    }
+
+    /// A name as a record has it, whichever kind it is of.
     pub(crate) fn reserved(name: &str) -> Self {
         Self(name.into())
+    }
+
+    /// What the lease is for.
+    #[must_use]
+    pub fn kind(&self) -> LeaseKind {
+        LeaseKind::of(&self.0)
     }
 
     /// Whether a duty runs under this lease.
     #[must_use]
     pub fn is_duty(&self) -> bool {
-        self.0.starts_with(crate::duty::PREFIX)
+        self.kind() == LeaseKind::Duty
     }
 
     /// The name's text.

@@ -6,7 +6,6 @@
 
 mod api;
 mod decide;
-mod duties;
 mod event;
 mod farewells;
 mod losses;
@@ -14,6 +13,7 @@ mod past;
 mod proof;
 mod reads;
 mod replies;
+mod rider;
 mod standing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,9 +24,8 @@ use crate::leader::Leader;
 use crate::lease::{JUMP, Lease, Memory, Stage};
 use crate::member::{self, Ending, Member};
 use crate::mutant::{Mutant, Planted};
-use crate::names::{LeaseName, MemberId};
+use crate::names::{LeaseKind, LeaseName, MemberId};
 use crate::own::{self, OwnRecord};
-use crate::placing::{Placement, Placing, Subject};
 use crate::random::Random;
 use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, View};
 use crate::settings::Timing;
@@ -34,11 +33,12 @@ use crate::store::{Exchange, Expect, Key, Lane, Put, Read, Stamp, Version, Write
 use crate::sweep::Sweep;
 use crate::time::Moment;
 use crate::watch::Watch;
-use crate::worker::Worker;
+use rider::Rider;
 
 pub use api::Sighting;
 pub use event::{Event, Loss};
 pub use past::Past;
+pub use rider::Brought;
 
 /// What a node is, fixed for its life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,8 +52,6 @@ pub struct Config {
     /// The largest value that the store takes, in bytes. Records that could be larger are cut, and
     /// say so.
     pub max_value: usize,
-    /// How it places duties when it leads.
-    pub placement: Placement,
     /// Whether it follows the view, and the lease of the cluster's leader; for that it stands as its
     /// profile says.
     pub membership: bool,
@@ -97,7 +95,7 @@ pub struct Node {
     profiles: u64,
     profile_made: u64,
     joined_ms: u64,
-    worker: Worker,
+    rider: Rider,
     farewells: Vec<Farewell>,
     joins: crate::backoff::Backoff,
     leaving: bool,
@@ -117,7 +115,6 @@ pub struct Node {
     timers: BTreeSet<(Moment, LeaseName)>,
     to_look: BTreeSet<LeaseName>,
     leader: Option<Leader>,
-    placing: Option<Placing>,
     sweep: Sweep,
     index: reads::Index,
 
@@ -152,9 +149,6 @@ enum Purpose {
     ReadBack,
     Profile,
     ProfileRead,
-    Catalog(String),
-    Report,
-    ReportRead,
     FarewellClose(MemberId),
     FarewellRead(MemberId),
     Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
@@ -169,8 +163,7 @@ enum Purpose {
     LeaderWrite,
     SweepLook,
     SweepWrite,
-    PlaceRead,
-    PlaceWrite(Subject),
+    Errand,
 }
 
 impl Node {
@@ -187,7 +180,6 @@ impl Node {
         let member = Member::new(id, &config.timing, now);
         let ttl = config.timing.ttl;
         let profile = OwnRecord::new(&config.timing);
-        let worker = Worker::new(&config.timing);
         let mut node = Self {
             config,
             random,
@@ -201,7 +193,7 @@ impl Node {
             profiles: 1,
             profile_made: 0,
             joined_ms: 0,
-            worker,
+            rider: Rider::default(),
             farewells: Vec::new(),
             joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
             leaving: false,
@@ -215,7 +207,6 @@ impl Node {
             timers: BTreeSet::new(),
             to_look: BTreeSet::new(),
             leader: None,
-            placing: None,
             sweep: Sweep::new(Random::new(writer)),
             index: reads::Index::default(),
             pending: BTreeMap::new(),
@@ -233,7 +224,6 @@ impl Node {
         self.time_out(now);
         self.drive_member(now);
         self.drive_farewells(now);
-        self.drive_worker(now);
         self.drive_leases(now);
         self.drive_leader(now);
         self.drive_index(now);
@@ -248,14 +238,12 @@ impl Node {
         let farewell = self.farewells.iter().map(Farewell::wake_at).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         let leader = self.leader.as_ref().map(Leader::wake_at);
-        let placing = self.placing.as_ref().map(Placing::wake_at);
         let index = self.index.wake_at();
         let alive = self.own_id().is_some();
         let profile = alive.then(|| self.profile.wake_at());
-        let worker = alive.then(|| self.worker.wake_at());
         let sweep = (alive && !self.leaving).then(|| self.sweep.wake_at());
         let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
-        [deadline, farewell, timer, leader, placing, index, sweep, profile, worker, member]
+        [deadline, farewell, timer, leader, index, sweep, profile, member]
             .into_iter()
             .flatten()
             .min()
@@ -281,7 +269,7 @@ impl Node {
                     let hint = member.take_urgency();
                     let put = self.put(key, expect, record.bytes(), hint);
                     let mut reads = vec![self.index.board_read()];
-                    reads.extend(self.roster_read());
+                    reads.extend(self.rider.along.clone());
                     self.send(now, Lane::Beat, vec![put], reads, Purpose::Beat);
                 }
                 member::Step::ReadBack => {
@@ -297,7 +285,7 @@ impl Node {
     /// Writes what this member says about itself, after the lists that it names.
     fn drive_profile(&mut self, now: Moment) {
         let Some(id) = self.own_id().cloned().filter(|_| self.trusted(now)) else { return };
-        if self.profile_made != self.profiles && self.worker.is_listed() {
+        if self.profile_made != self.profiles && !self.rider.unlisted {
             if self.profile_made == 0 {
                 self.joined_ms = self.wall_ms;
             }
@@ -305,7 +293,7 @@ impl Node {
             let mut profile = self.config.profile.clone();
             profile.joined_ms = self.joined_ms;
             profile.revision = self.profiles;
-            profile.families.clone_from(&self.worker.families);
+            profile.families.clone_from(&self.rider.families);
             self.profile.want(profile.bytes());
         }
         match self.profile.step(now) {
@@ -321,11 +309,6 @@ impl Node {
         }
     }
 
-    /// What the profile says has changed.
-    fn profile_changed(&mut self) {
-        self.profiles += 1;
-    }
-
     /// Ends this incarnation: all trust is over now.
     fn end(&mut self, now: Moment, why: Ending) {
         let Some(member) = self.member.take() else { return };
@@ -338,9 +321,8 @@ impl Node {
         }
         self.profile = OwnRecord::new(&self.config.timing);
         self.profile_made = 0;
-        self.worker.end(&self.config.timing, now);
+        self.rider.end();
         self.leader = None;
-        self.placing = None;
         for lease in self.leases.values_mut() {
             let name = lease.name.clone();
             match lease.stage {
@@ -359,7 +341,9 @@ impl Node {
                 | Stage::ToFree(_)
                 | Stage::Freeing(_) => {}
             }
-            if lease.name.is_duty() && !self.config.planted.is(Mutant::RosterOutlivesMember) {
+            if lease.name.kind() == LeaseKind::Duty
+                && !self.config.planted.is(Mutant::RosterOutlivesMember)
+            {
                 // The roster was that of an incarnation that is over.
                 lease.want = None;
             }
@@ -421,7 +405,8 @@ impl Node {
         self.events.push_back(QueuedEvent(event));
     }
 
-    fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>, hint: bool) -> Write {
+    /// A write with a stamp of its own.
+    pub fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>, hint: bool) -> Write {
         if !std::mem::take(&mut self.repeats) {
             self.stamps += 1;
         }
@@ -436,7 +421,7 @@ impl Node {
         writes: Vec<Write>,
         reads: Vec<Read>,
         purpose: Purpose,
-    ) {
+    ) -> RequestId {
         self.requests += 1;
         let id = RequestId(self.requests);
         let deadline = now + self.config.timing.request;
@@ -444,6 +429,7 @@ impl Node {
         self.pending.insert(id, Pending { purpose, member, sent: now, deadline });
         let exchange = Exchange { writes, reads };
         self.outbox.push_back(Request { id, lane, exchange, deadline });
+        id
     }
 
     /// Notes when a lease wants to be looked after, once.

@@ -8,14 +8,16 @@ use crate::time::Moment;
 
 /// What to do about the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
+    /// Write this.
     Write(Expect, Vec<u8>),
     /// An attempt may have landed: see what is there.
     Read,
 }
 
+/// The record of one member, which it alone writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct OwnRecord {
+pub struct OwnRecord {
     wanted: Option<Vec<u8>>,
     there: There,
     /// What is on its way.
@@ -35,7 +37,7 @@ enum There {
 
 impl OwnRecord {
     /// A record that was never written.
-    pub(crate) fn new(timing: &Timing) -> Self {
+    pub fn new(timing: &Timing) -> Self {
         Self {
             wanted: None,
             there: There::Nothing,
@@ -47,12 +49,12 @@ impl OwnRecord {
     }
 
     /// Sets what it should hold.
-    pub(crate) fn want(&mut self, content: Vec<u8>) {
+    pub fn want(&mut self, content: Vec<u8>) {
         self.wanted = Some(content);
     }
 
     /// Whether the store is known to hold what is wanted.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         match (&self.wanted, &self.there) {
             (Some(wanted), There::Content(there, _)) => wanted == there,
             (None, _) => true,
@@ -61,11 +63,12 @@ impl OwnRecord {
     }
 
     /// When [`Self::step`] has something to do.
-    pub(crate) fn wake_at(&self) -> Moment {
+    pub fn wake_at(&self) -> Moment {
         if self.busy || self.is_settled() { Moment::NEVER } else { self.not_before }
     }
 
-    pub(crate) fn step(&mut self, now: Moment) -> Option<Step> {
+    /// What is to be done, if it is time.
+    pub fn step(&mut self, now: Moment) -> Option<Step> {
         if now < self.wake_at() {
             return None;
         }
@@ -83,7 +86,7 @@ impl OwnRecord {
     }
 
     /// Takes in what became of a write.
-    pub(crate) fn wrote(
+    pub fn wrote(
         &mut self,
         now: Moment,
         outcome: Result<&Outcome, ErrorKind>,
@@ -103,12 +106,7 @@ impl OwnRecord {
     }
 
     /// Takes in what a read found.
-    pub(crate) fn read(
-        &mut self,
-        now: Moment,
-        found: Result<&Found, ErrorKind>,
-        random: &mut Random,
-    ) {
+    pub fn read(&mut self, now: Moment, found: Result<&Found, ErrorKind>, random: &mut Random) {
         self.busy = false;
         match found {
             Ok(Found::Record(stored)) => {

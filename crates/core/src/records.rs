@@ -5,16 +5,11 @@
 //! or free.
 
 mod board;
-mod catalog;
 mod evidence;
 mod intent;
 mod lease;
 mod member;
-mod moves;
 mod profile;
-mod report;
-mod rollout;
-mod roster;
 pub mod salvage;
 mod view;
 
@@ -22,19 +17,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use board::Board;
-pub use catalog::{Catalog, DutySpec, LeaderRule, MAX_LISTED};
 pub use evidence::{Evidence, Mark, ProcessEvidence};
 pub use intent::{Intent, IntentState, Wish};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};
 pub use member::{MemberRecord, MemberState};
-pub use moves::{MAX_UNPLACED, Moved, Moves};
 pub use profile::{Canary, ClusterLead, Drain, FamilyProfile, HostIdentity, Profile};
-pub use report::{Failing, Report};
-pub use rollout::{FamilyRollout, Rollout};
-pub use roster::Roster;
 pub use view::{View, ViewEntry};
 
-use crate::keys::Kind;
 use crate::store::{Key, Record};
 
 /// What is wrong with a record is told in so many characters: an error repeats what it met, and that
@@ -125,37 +114,6 @@ pub fn newer_format(value: &[u8]) -> Option<u64> {
     (claim.format > u64::from(FORMAT)).then_some(claim.format)
 }
 
-/// What is wrong with a record, whichever kind it is of. Of a kind that this version doesn't know
-/// nothing is said.
-#[must_use]
-pub fn flaw(record: &Record) -> Option<Unreadable> {
-    match Kind::of(&record.key)? {
-        Kind::Member => MemberRecord::read(record).err(),
-        Kind::Profile => Profile::read(record).err(),
-        Kind::Catalog => Catalog::read(record).err(),
-        Kind::Roster => Roster::read(record).err(),
-        Kind::Report => Report::read(record).err(),
-        Kind::Rollout => Rollout::read(record).err(),
-        Kind::Moves => Moves::read(record).err(),
-        Kind::Lease => LeaseRecord::read(record).err(),
-        Kind::Intent => Intent::read(record).err(),
-        Kind::View => View::read(record).err(),
-        Kind::Board => Board::read(record).err(),
-        Kind::Once => flaw_of_once(record),
-    }
-}
-
-/// The program alone reads and writes these, and knows what is in them.
-fn flaw_of_once(record: &Record) -> Option<Unreadable> {
-    let said = match serde_json::from_slice::<serde_json::Value>(&record.value) {
-        Ok(content) if content.get("format").is_some_and(serde_json::Value::is_u64) => return None,
-        Ok(_) => "it has no format".to_owned(),
-        Err(error) => shortened(error.to_string()),
-    };
-    let reason = format!("not the JSON expected: {said}");
-    Some(Unreadable { key: record.key.as_str().to_owned(), reason })
-}
-
 /// Takes the records that can be read apart from those that can't.
 pub fn sift<'a, T: Content>(
     records: impl IntoIterator<Item = &'a Record>,
@@ -165,7 +123,9 @@ pub fn sift<'a, T: Content>(
     records.into_iter().filter_map(read).collect()
 }
 
-fn shortened(reason: String) -> String {
+/// What is said about a record, in few words.
+#[must_use]
+pub fn shortened(reason: String) -> String {
     match reason.char_indices().nth(LONGEST_REASON) {
         Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
         None => reason,
@@ -173,12 +133,13 @@ fn shortened(reason: String) -> String {
 }
 
 /// How many bytes a value takes within a record, with what parts it from the next.
-pub(crate) fn size(value: &impl Serialize) -> usize {
+#[must_use]
+pub fn size(value: &impl Serialize) -> usize {
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len()) + 1
 }
 
 /// Keeps as many as there is room for, from the first, and says how many were left out.
-pub(crate) fn fit<T>(
+pub fn fit<T>(
     room: &mut usize,
     items: impl IntoIterator<Item = T>,
     size: impl Fn(&T) -> usize,
@@ -198,11 +159,15 @@ pub(crate) fn fit<T>(
 
 /// Whether a term can have been that of a leader: the next one is above it, and has to be one that
 /// can be read.
-fn possible(term: u64) -> Result<(), String> {
+///
+/// # Errors
+/// Says so if it can't.
+pub fn check_term(term: u64) -> Result<(), String> {
     if term > u64::MAX / 4 { Err(format!("term {term} is too high")) } else { Ok(()) }
 }
 
 /// What counts nothing isn't written.
-fn is_zero(number: &u64) -> bool {
+#[must_use]
+pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -80,7 +80,6 @@ fn node(now: Moment) -> (Node, LeaseName) {
         timing: Timing { beat: Duration::from_secs(2), ..Timing::default() },
         push: true,
         max_value: 16 << 20,
-        placement: incumbent_core::Placement::default(),
         membership: false,
         planted: Planted::default(),
     };

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::records::{
-    Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord, Profile,
-    Report, Roster, Wish,
+    Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord, Profile, Wish,
 };
 use incumbent_core::store::{Expect, Found, Key, Outcome, Read, Record, Reply, Version, Write};
 use incumbent_core::{Candidacy, Config, Event, LeaseName, MemberId, Moment, Node, Timing, keys};
@@ -46,8 +45,6 @@ fn every_record_that_names_itself_is_held_to_it() {
         &LeaseRecord::fresh(&LeaseName::leader()),
         keys::lease(&LeaseName::leader()),
     );
-    is_unreadable_elsewhere(&Roster::empty(id.clone(), 1), keys::roster(&id));
-    is_unreadable_elsewhere(&Report::empty(id.clone()), keys::report(&id));
     is_unreadable_elsewhere(&intent, keys::intent("i1"));
 }
 
@@ -104,7 +101,6 @@ fn whoever_waits_for_a_member_under_a_wrong_key_neither_closes_it_nor_gives_up()
         profile: Profile::named("b"),
         timing: Timing::for_ttl(ttl),
         push: false,
-        placement: incumbent_core::Placement::default(),
         membership: false,
         planted: Planted::default(),
         max_value: 1 << 20,

@@ -9,7 +9,8 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::names;
 use incumbent_core::records::{ClusterLead, Evidence, Profile};
 use incumbent_core::settings::MIN_TTL;
-use incumbent_core::{Config, Past, Placement, Timing};
+use incumbent_core::{Config, Past, Timing};
+use incumbent_duties::Placement;
 use tokio::sync::oneshot;
 
 use crate::cluster::Cluster;
@@ -251,12 +252,12 @@ impl Builder {
             timing: timing.clone(),
             push: false,
             max_value: store.capabilities().max_value,
-            placement: self.placement,
             membership: self.membership,
             planted: Planted::default(),
         };
         let start = driver::Start {
             config,
+            placement: self.placement,
             seed: seed::draw(),
             store,
             cluster: Arc::clone(&cluster.name),

@@ -14,7 +14,7 @@ mod wishes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::names::{self, NameError};
+use incumbent_core::names::{self, LeaseKind, NameError};
 use incumbent_core::records::{Change, LeaseRecord, MemberState, Unreadable};
 use incumbent_core::store::{Exchange, Lane, Obstacle, Outcome, Reply, StoreError, Write};
 use incumbent_core::{LeaseName, MemberId};
@@ -245,7 +245,7 @@ impl Cluster {
 
 /// The name of a lease as people give it, that of the cluster's leader and of slots included.
 fn lease_name(name: &str) -> Result<LeaseName, NameError> {
-    if name == names::LEADER {
+    if LeaseKind::of(name) == LeaseKind::Leader {
         return Ok(LeaseName::leader());
     }
     LeaseName::parse_slot(name).map_or_else(|| LeaseName::new(name), Ok)

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::records::DutySpec;
-use incumbent_core::{
-    Candidacy, DutyId, DutyStatus, LeaseName, MemberId, Moment, Past, Planned, PlanningId,
-};
+use incumbent_core::{Candidacy, LeaseName, MemberId, Moment, Past};
+use incumbent_duties::records::DutySpec;
+use incumbent_duties::{DutyId, DutyStatus, Planned, PlanningId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::attempt::Outcome;

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::store::HintGuard;
-use incumbent_core::{Candidacy, Config, LeaseName, MemberId, Moment, Node as Protocol, Past};
+use incumbent_core::{Candidacy, Config, LeaseName, MemberId, Moment, Past};
+use incumbent_duties::{Node as Protocol, Placement};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -60,6 +61,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// What a driver needs to start.
 pub(crate) struct Start {
     pub(crate) config: Config,
+    pub(crate) placement: Placement,
     pub(crate) seed: u64,
     pub(crate) store: OpenStore,
     pub(crate) cluster: Arc<str>,
@@ -76,6 +78,7 @@ pub(crate) struct Start {
 pub(crate) struct Driver {
     core: Protocol,
     config: Config,
+    placement: Placement,
     cluster: Arc<str>,
     drain: Duration,
     lanes: Lanes,
@@ -145,7 +148,7 @@ impl Driver {
         let hint_guard = store.hints(&cluster, Arc::new(move || wake.notify_one()));
         config.push = hint_guard.is_some();
         let now = clock::now();
-        let mut core = Protocol::new(config.clone(), start.seed, now);
+        let mut core = Protocol::new(config.clone(), start.placement.clone(), start.seed, now);
         if let Some(past) = start.past {
             core.recall(past);
         }
@@ -181,6 +184,7 @@ impl Driver {
             kept: Kept::default(),
             origin: Origin::here(),
             over: false,
+            placement: start.placement,
             config,
         }
     }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use incumbent_core::{DutyId, DutyStatus, MemberId, Moment};
+use incumbent_core::{MemberId, Moment};
+use incumbent_duties::{DutyId, DutyStatus};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Command;

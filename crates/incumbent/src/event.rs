@@ -1,6 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use incumbent_core::{DutyId, LeaseName, MemberId};
+use incumbent_core::{LeaseName, MemberId};
+use incumbent_duties::DutyId;
 
 use crate::cluster::Leader;
 use crate::loss::Loss;

@@ -201,13 +201,15 @@ pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{
     Canary, Change, ChangeKind, ClusterLead, Drain, HostIdentity, Intent, IntentState, MemberState,
-    Moved, Unreadable, Wish,
+    Unreadable, Wish,
 };
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
-pub use incumbent_core::survey::Trial;
-pub use incumbent_core::version::Basis;
-pub use incumbent_core::{DutyId, LeaseName, MemberId, Moment, Past, Timing};
+pub use incumbent_core::{LeaseName, MemberId, Moment, Past, Timing};
+pub use incumbent_duties::DutyId;
+pub use incumbent_duties::records::Moved;
+pub use incumbent_duties::survey::Trial;
+pub use incumbent_duties::version::Basis;
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;
 pub use incumbent_memory::MemoryStore;

@@ -6,9 +6,10 @@ mod plans;
 mod sizes;
 mod views;
 
-use incumbent_core::records::{DutySpec, MemberRecord, MemberState};
+use incumbent_core::records::{MemberRecord, MemberState};
 use incumbent_core::store::{Lane, Write};
 use incumbent_core::{Event, LeaseName, Request};
+use incumbent_duties::records::DutySpec;
 
 use crate::invariants::Violation;
 use crate::plant::Plant;

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use incumbent_core::random::Random;
 use incumbent_core::records::{
-    Board, Content, DutySpec, Extra, FORMAT, FamilyProfile, Intent, IntentState, Wish,
+    Board, Content, Extra, FORMAT, FamilyProfile, Intent, IntentState, Wish,
 };
 use incumbent_core::store::{Exchange, Expect, Key, Write};
-use incumbent_core::{DutyId, DutyStatus, Event, LeaseName, Moment, Node, Planning, keys};
+use incumbent_core::{Event, LeaseName, Moment, keys};
+use incumbent_duties::records::DutySpec;
+use incumbent_duties::{DutyId, DutyStatus, Event as DutyEvent, Node, Planning};
 
 use crate::happening::Happening;
 use crate::invariants::Violation;
@@ -159,15 +161,20 @@ pub(crate) fn draw_ask(random: &mut Random, nodes: usize, duties: &[DutySpec]) -
 }
 
 impl World {
-    /// A duty was elected or lost: what the program does about it.
-    pub(crate) fn duty_event(&mut self, node: usize, event: &Event) {
+    /// A duty is to be prepared for: what the program does about it.
+    pub(crate) fn duty_event(&mut self, node: usize, event: DutyEvent) {
         let Some(process) = self.processes.get(node) else { return };
         let (life, ttl) = (process.life, self.scenario.longest_ttl());
-        if let Event::Prepare { duty } = event {
+        if let DutyEvent::Prepare { duty } = event {
             let after = MILLI + self.random.below(ttl / 4);
-            let prepared = Happening::Prepared { node, life, duty: duty.clone() };
-            self.schedule(self.now + after, prepared);
+            self.schedule(self.now + after, Happening::Prepared { node, life, duty });
         }
+    }
+
+    /// A duty was elected: what the program does about it.
+    pub(crate) fn duty_elected(&mut self, node: usize, event: &Event) {
+        let Some(process) = self.processes.get(node) else { return };
+        let (life, ttl) = (process.life, self.scenario.longest_ttl());
         let Event::Elected { lease, term, .. } = event else { return };
         if lease.is_duty() {
             let after = MILLI + self.random.below(ttl / 20);

@@ -340,7 +340,6 @@ fn config(mutant: Option<Mutant>) -> Config {
         timing,
         push: true,
         max_value: 16 << 20,
-        placement: incumbent_core::Placement::default(),
         membership: false,
         planted: Planted::new(mutant),
     }

@@ -1,7 +1,8 @@
 //! What happens in the simulated world, and in which order.
 
 use incumbent_core::store::{ErrorKind, Exchange, Reply};
-use incumbent_core::{DutyId, LeaseName, MemberId, Planned, PlanningId, RequestId};
+use incumbent_core::{LeaseName, MemberId, RequestId};
+use incumbent_duties::{DutyId, Planned, PlanningId};
 
 use crate::network::Fate;
 use crate::scenario::Fault;

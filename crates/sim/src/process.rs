@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::mutant::Planted;
-use incumbent_core::records::{DutySpec, Profile};
-use incumbent_core::{Config, LeaseName, MemberId, Moment, Node};
+use incumbent_core::records::Profile;
+use incumbent_core::{Config, LeaseName, MemberId, Moment};
+use incumbent_duties::records::DutySpec;
+use incumbent_duties::{Node, Placement};
 
 use crate::clock::Clock;
 use crate::duties;
@@ -85,12 +87,11 @@ impl Process {
             timing: self.plan.timing.clone(),
             push,
             max_value: 16 << 20,
-            placement: incumbent_core::Placement::default(),
             membership: self.plan.membership,
             planted,
         };
         let now = self.clock.at(instant);
-        let mut core = Node::new(config, seed, now);
+        let mut core = Node::new(config, Placement::default(), seed, now);
         core.tell_wall(self.clock.wall(instant));
         for (lease, candidacy) in leases.iter().zip(&self.plan.candidacies) {
             if let Some(candidacy) = candidacy {
@@ -111,7 +112,7 @@ impl Process {
     /// Until when its present member trusts, by its clock.
     #[must_use]
     pub(crate) fn trusted_until(&self) -> Moment {
-        self.core.as_ref().map_or(Moment::START, Node::trusted_until)
+        self.core.as_ref().map_or(Moment::START, |core| core.trusted_until())
     }
 
     /// Its present member.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use incumbent_core::random::Random;
-use incumbent_core::records::{ClusterLead, DutySpec};
+use incumbent_core::records::ClusterLead;
 use incumbent_core::{Candidacy, Preference, Timing};
+use incumbent_duties::records::DutySpec;
 
 use crate::duties::{self, Ask, ServePlan};
 

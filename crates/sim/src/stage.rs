@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
-use incumbent_core::records::{DutySpec, FamilyProfile, Profile};
+use incumbent_core::records::{FamilyProfile, Profile};
 use incumbent_core::store::{ErrorKind, Exchange, Expect, Key, Put, Read, Reply, Stamp, Write};
-use incumbent_core::{
-    Candidacy, Config, DutyId, DutyStatus, Event, LeaseName, Moment, Node, Planning, Request,
-    RequestId, Timing,
-};
+use incumbent_core::{Candidacy, Config, Event, LeaseName, Moment, Request, RequestId, Timing};
+use incumbent_duties::records::DutySpec;
+use incumbent_duties::{DutyId, DutyStatus, Event as DutyEvent, Node, Placement, Planning};
 
 use crate::duties::FAMILY;
 use crate::plant::Plant;
@@ -30,6 +29,8 @@ pub(crate) struct Stage {
     pub(crate) sent: VecDeque<(usize, Request)>,
     /// What each node was told.
     pub(crate) events: Vec<(usize, Event)>,
+    /// And what about duties.
+    pub(crate) notices: Vec<DutyEvent>,
     pub(crate) changes: Vec<Applied>,
     /// The largest value that the store takes.
     pub(crate) max_value: usize,
@@ -69,6 +70,7 @@ impl Stage {
             wall: 0,
             sent: VecDeque::new(),
             events: Vec::new(),
+            notices: Vec::new(),
             changes: Vec::new(),
             max_value: 16 << 20,
             holds_plans: false,
@@ -90,18 +92,18 @@ impl Stage {
             timing,
             push: false,
             max_value: self.max_value,
-            placement: incumbent_core::Placement::default(),
             membership: leads,
             planted: self.planted,
         };
-        let node = Node::new(config, self.nodes.len() as u64 + 1, self.moment());
+        let node =
+            Node::new(config, Placement::default(), self.nodes.len() as u64 + 1, self.moment());
         self.nodes.push(Some(node));
         self.nodes.len() - 1
     }
 
     /// The node is gone at once, and another enters that knows what it has seen.
     pub(crate) fn enter_after(&mut self, node: usize, name: &str) -> usize {
-        let past = self.node(node).map(Node::past);
+        let past = self.node(node).map(|node| node.past());
         self.exit(node);
         let next = self.enter(name, false);
         if let (Some(Some(core)), Some(past)) = (self.nodes.get_mut(next), past) {
@@ -234,7 +236,10 @@ impl Stage {
                 }
             }
             while let Some(event) = core.next_event() {
-                self.events.push((node, event));
+                match event {
+                    DutyEvent::Core(event) => self.events.push((node, event)),
+                    other => self.notices.push(other),
+                }
             }
         }
     }
@@ -299,7 +304,10 @@ impl Stage {
         if let Some(Some(core)) = self.nodes.get_mut(node) {
             core.handle(now, id, answer);
             while let Some(event) = core.next_event() {
-                self.events.push((node, event));
+                match event {
+                    DutyEvent::Core(event) => self.events.push((node, event)),
+                    other => self.notices.push(other),
+                }
             }
         }
         self.poll(node);

@@ -1,6 +1,7 @@
 //! What a process does about the events of its core: it works while it leads.
 
 use incumbent_core::{Event, LeaseName, MemberId};
+use incumbent_duties::Event as DutyEvent;
 
 use crate::happening::Happening;
 use crate::invariants::Violation;
@@ -9,9 +10,17 @@ use crate::world::World;
 
 impl World {
     /// Does what the core says, as a program would.
-    pub(crate) fn experience(&mut self, node: usize, event: Event) -> Result<(), Violation> {
+    pub(crate) fn experience(&mut self, node: usize, event: DutyEvent) -> Result<(), Violation> {
         let instant = self.now;
         let name = self.processes.get(node).map_or("?", |p| &p.plan.name).to_owned();
+        let event = match event {
+            DutyEvent::Core(event) => event,
+            other => {
+                self.history.note(instant, || format!("{name}: {other:?}"));
+                self.duty_event(node, other);
+                return Ok(());
+            }
+        };
         self.history.note(instant, || format!("{name}: {event:?}"));
         let trusts = match &event {
             Event::Elected { lease, .. } => {
@@ -20,7 +29,7 @@ impl World {
             _ => true,
         };
         self.checks.experienced(instant, node, &event, trusts)?;
-        self.duty_event(node, &event);
+        self.duty_elected(node, &event);
         match event {
             Event::Elected { lease, term, member } if lease != LeaseName::leader() => {
                 self.begin_work(node, lease, term, member);

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use incumbent_core::mutant::Planted;
 use incumbent_core::random::Random;
 use incumbent_core::store::{ErrorKind, Exchange, Write};
-use incumbent_core::{DutyId, LeaseName, Moment, Request, RequestId};
+use incumbent_core::{LeaseName, Moment, Request, RequestId};
+use incumbent_duties::DutyId;
 
 use crate::duties::FAMILY;
 use crate::happening::{Due, Happening};
@@ -180,7 +181,7 @@ impl World {
                     self.step(node, |core, now| core.handle(now, id, answer))?;
                 }
             }
-            Happening::Hint { node } => self.step(node, incumbent_core::Node::hint)?,
+            Happening::Hint { node } => self.step(node, incumbent_duties::Node::hint)?,
             Happening::Stopped { node, life, lease, term } => {
                 if self.processes.get(node).is_some_and(|process| process.life == life) {
                     self.end_work(node, &lease, term)?;
@@ -268,7 +269,7 @@ impl World {
     pub(crate) fn step(
         &mut self,
         node: usize,
-        act: impl FnOnce(&mut incumbent_core::Node, Moment),
+        act: impl FnOnce(&mut incumbent_duties::Node, Moment),
     ) -> Result<(), Violation> {
         let instant = self.now;
         let Some(process) = self.processes.get_mut(node) else { return Ok(()) };

@@ -8,6 +8,7 @@ use crate::candidacy::Candidacy;
 use crate::keys;
 use crate::lease::{Known, Lease, Stage};
 use crate::mutant::Mutant;
+use crate::names::LeaseKind;
 use crate::records::Content;
 use crate::store::{Expect, Lane, Read};
 use crate::watch::Verdict;
@@ -40,6 +41,9 @@ impl Node {
         if matches!(lease.stage, Stage::Seeking) {
             self.arm(&name, now);
         }
+        if name.kind() == LeaseKind::Duty && self.config.planted.is(Mutant::DutyWithoutLease) {
+            self.elect(&name, 1);
+        }
     }
 
     /// Stops standing for a lease. If it is held, its work is told to stop, and the lease is
@@ -49,12 +53,7 @@ impl Node {
     }
 
     /// The same, for the sake of a successor.
-    pub(super) fn withdraw_for(
-        &mut self,
-        now: Moment,
-        name: &LeaseName,
-        successor: Option<MemberId>,
-    ) {
+    pub fn withdraw_for(&mut self, now: Moment, name: &LeaseName, successor: Option<MemberId>) {
         if let Some(lease) = self.leases.get_mut(name) {
             lease.want = None;
             self.stop(now, name, Loss::Withdrawn, successor);
@@ -93,7 +92,7 @@ impl Node {
             }
             self.arm(name, now);
         }
-        self.duty_changed(now, name);
+        self.note_moved(name);
         self.release_farewells(now);
     }
 
@@ -273,7 +272,7 @@ impl Node {
 
     /// Gives up a lease of which a later term left its traces: as nobody else can hold it now, the
     /// store has forgotten that term, and the next one has to be above it.
-    pub(super) fn outdated(&mut self, now: Moment, name: &LeaseName, term: u64) {
+    pub fn outdated(&mut self, now: Moment, name: &LeaseName, term: u64) {
         if let Some(lease) = self.leases.get_mut(name).filter(|lease| lease.memory.term < term) {
             lease.memory.highest = term.max(lease.memory.highest);
             lease.memory.term = term;
@@ -295,14 +294,14 @@ impl Node {
         let Stage::Held(term) = lease.stage else { return };
         lease.successor = successor;
         // What the cluster's leader does is done in here, and stops in here.
-        let stopped = early || *name == LeaseName::leader();
+        let leads = name.kind() == LeaseKind::Leader;
+        let stopped = early || leads;
         lease.stage = if stopped { Stage::ToFree(term) } else { Stage::Stopping(term) };
-        if *name == LeaseName::leader() {
+        if leads {
             self.leader = None;
-            self.placing = None;
         }
         self.say(Event::Lost { lease: name.clone(), term, why, abrupt: false });
-        self.duty_changed(now, name);
+        self.note_moved(name);
         self.arm(name, now);
     }
 }

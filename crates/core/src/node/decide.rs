@@ -8,7 +8,7 @@ use super::{
 };
 use crate::leader::Leader;
 use crate::lease::{Known, Lease, Move, Stage};
-use crate::placing::Placing;
+use crate::names::LeaseKind;
 use crate::records::{Change, ChangeKind, Content, Holder, MemberState};
 use crate::watch::{Verdict, Watch};
 
@@ -62,11 +62,11 @@ impl Node {
                 Move::NoteFree => self.note(name, |lease| lease.free_since = Some(now)),
                 Move::Settled => {
                     self.note(name, |lease| lease.stage = Stage::Seeking);
-                    self.duty_changed(now, name);
+                    self.note_moved(name);
                 }
                 Move::Forget => {
                     self.forget(name);
-                    return self.duty_changed(now, name);
+                    return self.note_moved(name);
                 }
             }
         }
@@ -337,7 +337,8 @@ impl Node {
         lease.hinted = false;
         let expect = lease.expect();
         // Nobody waits to hear that a duty was taken, and there are many.
-        let put = self.put(keys::lease(name), expect, record.bytes(), !name.is_duty());
+        let put =
+            self.put(keys::lease(name), expect, record.bytes(), name.kind() != LeaseKind::Duty);
         let purpose = Purpose::Take(name.clone(), record);
         self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
     }
@@ -412,7 +413,7 @@ impl Node {
     /// member is there too: a beat has to show that first.
     pub(super) fn won(&mut self, now: Moment, name: &LeaseName, term: u64, after_loss: bool) {
         if !after_loss || self.config.planted.is(Mutant::ForgottenElectedWithoutBeat) {
-            return self.elect(now, name, term);
+            return self.elect(name, term);
         }
         let (Some(lease), Some(member)) = (self.leases.get_mut(name), &mut self.member) else {
             return;
@@ -424,21 +425,20 @@ impl Node {
     }
 
     /// This member holds the lease from now on.
-    pub(super) fn elect(&mut self, now: Moment, name: &LeaseName, term: u64) {
+    pub(super) fn elect(&mut self, name: &LeaseName, term: u64) {
         let Some(member) = self.own_id().cloned() else { return };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Held(term);
         lease.doubts.clear();
         lease.conflicts.reset();
         self.index.reread_intents();
-        if *name == LeaseName::leader() {
+        if name.kind() == LeaseKind::Leader {
             self.leader = Some(Leader::new(term));
-            self.placing = Some(Placing::new(term));
         } else {
             self.running.insert(name.clone(), (member.clone(), term));
         }
         self.say(Event::Elected { lease: name.clone(), term, member });
-        self.duty_changed(now, name);
+        self.note_moved(name);
     }
 }
 

@@ -1,8 +1,5 @@
 //! What a node tells its driver.
 
-use std::time::Duration;
-
-use crate::duty::DutyId;
 use crate::member::Ending;
 use crate::names::{LeaseName, MemberId};
 use crate::records::{LeaseRecord, Unreadable, View};
@@ -91,37 +88,8 @@ pub enum Event {
         /// Why.
         why: Ending,
     },
-    /// A duty runs elsewhere, on another version, until this node has said that it is
-    /// [prepared](crate::Node::tell_prepared) for it.
-    Prepare {
-        /// Which.
-        duty: DutyId,
-    },
-    /// A duty that was prepared for won't come.
-    Unprepare {
-        /// Which.
-        duty: DutyId,
-    },
     /// This node has left, and nothing will be sent any more.
     Left,
     /// A record can't be read; nothing is concluded from it.
     Unreadable(Unreadable),
-    /// A duty is described by more than a record of this store can hold, so that nobody can be
-    /// told of it: it isn't run.
-    TooLarge {
-        /// Of which family.
-        family: String,
-        /// Which duty.
-        duty: String,
-        /// How many bytes its description may take.
-        most: usize,
-    },
-    /// This node leads the cluster, and a plan could not be made. Duties stay where they are, and
-    /// it is tried again.
-    PlanningFailed {
-        /// What went wrong, as the driver told it.
-        reason: String,
-        /// When it is tried again.
-        again_in: Duration,
-    },
 }

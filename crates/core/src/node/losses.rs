@@ -26,7 +26,7 @@ impl Node {
     }
 
     /// Takes in that a lease was held by another. If it isn't there, the store has lost it.
-    pub(super) fn learn_former(&mut self, name: &LeaseName, holder: MemberId) {
+    pub fn learn_former(&mut self, name: &LeaseName, holder: MemberId) {
         let forgets = self.config.planted.is(Mutant::FormerForgotten);
         let Some(lease) = self.leases.get_mut(name).filter(|_| !forgets) else { return };
         if lease.memory.highest == 0 {

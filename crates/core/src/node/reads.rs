@@ -35,7 +35,7 @@ pub(super) struct Index {
 pub(super) struct Followed {
     view: Option<u64>,
     intents: Option<u64>,
-    roster: bool,
+    along: bool,
 }
 
 impl Index {
@@ -76,15 +76,15 @@ impl Node {
         }
         let mut reads = vec![index.board_read()];
         let view_version = index.view.clone();
-        let roster = self.roster_read().filter(|_| board);
-        let followed = Followed { view, intents, roster: roster.is_some() };
+        let along = self.rider.along.clone().filter(|_| board);
+        let followed = Followed { view, intents, along: along.is_some() };
         if view.is_some() {
             reads.push(Read::Key { key: keys::view(), unless: view_version });
         }
         if intents.is_some() {
             reads.push(Read::Prefix(keys::intents()));
         }
-        reads.extend(roster);
+        reads.extend(along);
         self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index(followed));
     }
 
@@ -125,7 +125,7 @@ impl Node {
         if let Some(revision) = followed.view {
             self.index.views_read = revision;
             if let Some(Found::Record(stored)) = reads.next() {
-                self.observe_view(now, stored);
+                self.observe_view(stored);
             }
         }
         if let Some(revision) = followed.intents {
@@ -136,8 +136,8 @@ impl Node {
                 }
             }
         }
-        if followed.roster {
-            self.observe_roster(now, reads.next());
+        if followed.along {
+            self.rider.found(reads.next());
         }
     }
 
@@ -156,7 +156,6 @@ impl Node {
                 self.send(now, Lane::Change, writes, Vec::new(), Purpose::LeaderWrite);
             }
         }
-        self.drive_placing(now);
     }
 
     pub(super) fn leader_listed(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
@@ -202,15 +201,11 @@ impl Node {
         }
     }
 
-    fn observe_view(&mut self, now: Moment, stored: &Record) {
+    fn observe_view(&mut self, stored: &Record) {
         match View::read(stored) {
             Ok(view) => {
                 self.index.view = Some(stored.version.clone());
                 self.index.preferred = standing::preferred(&view);
-                let own = view.members.iter().find(|entry| Some(&entry.id) == self.own_id());
-                if own.is_some_and(|entry| entry.missing) {
-                    self.worker.list_again(now);
-                }
                 self.say(Event::Viewed(view));
             }
             Err(unreadable) => self.say(Event::Unreadable(unreadable)),

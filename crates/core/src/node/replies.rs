@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::rider::Brought;
 use super::{
     Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Pending,
     Purpose, RequestId,
 };
 use crate::lease::{Doubt, Known, Lease, Stage};
+use crate::names::LeaseKind;
 use crate::records::{Content, MemberState};
 use crate::store::{ErrorKind, Found, Outcome, Reply};
 use crate::watch::Watch;
@@ -24,7 +26,7 @@ impl Node {
         if let Some(pending) = self.pending.remove(&id) {
             // Past its deadline an answer is no answer; a slow success stretches nothing.
             let answer = if now > pending.deadline { Err(ErrorKind::Unknown) } else { answer };
-            self.answered(now, pending, answer.as_ref().map_err(|kind| *kind));
+            self.answered(now, id, pending, answer);
         }
     }
 
@@ -34,15 +36,25 @@ impl Node {
         let late: Vec<RequestId> = self.pending.iter().filter_map(late).collect();
         for id in late {
             if let Some(pending) = self.pending.remove(&id) {
-                self.answered(now, pending, Err(ErrorKind::Unknown));
+                self.answered(now, id, pending, Err(ErrorKind::Unknown));
             }
         }
     }
 
-    fn answered(&mut self, now: Moment, pending: Pending, answer: Answered<'_>) {
+    fn answered(
+        &mut self,
+        now: Moment,
+        id: RequestId,
+        pending: Pending,
+        answer: Result<Reply, ErrorKind>,
+    ) {
         if answer == Err(ErrorKind::Unknown) {
             self.repeats = self.config.planted.is(Mutant::StampSentTwice);
         }
+        if pending.purpose == Purpose::Errand {
+            return self.rider.bring(Brought { id, member: pending.member, answer });
+        }
+        let answer = answer.as_ref().map_err(|kind| *kind);
         let sent = pending.sent;
         let current = pending.member.as_ref() == self.member.as_ref().map(|member| &member.id);
         match pending.purpose {
@@ -50,10 +62,9 @@ impl Node {
             Purpose::FarewellRead(id) => self.farewell_read(now, &id, first_read(answer)),
             Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
             Purpose::Close(record) => self.closed(now, record, first_write(answer)),
-            Purpose::Catalog(hash) => self.cataloged(now, &hash, first_write(answer)),
             Purpose::SweepLook => self.swept(now, answer),
             Purpose::SweepWrite => self.sweep.wrote(now, answer.is_ok()),
-            Purpose::Obeyed => {}
+            Purpose::Obeyed | Purpose::Errand => {}
             Purpose::Index(followed) => self.indexed(now, followed, answer),
             Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
             // The rest was sent by one incarnation and concerns no other.
@@ -63,8 +74,6 @@ impl Node {
             Purpose::ReadBack => self.read_back(now, first_read(answer)),
             Purpose::Profile => self.profiled(now, first_write(answer)),
             Purpose::ProfileRead => self.profile_read(now, first_read(answer)),
-            Purpose::Report => self.reported(now, first_write(answer)),
-            Purpose::ReportRead => self.report_read(now, first_read(answer)),
             Purpose::Take(lease, record) => self.taken_or_not(now, sent, &lease, record, answer),
             Purpose::Free(lease, term, record) => {
                 self.freed(now, sent, &lease, term, record, answer);
@@ -72,8 +81,6 @@ impl Node {
             Purpose::Touch(lease, record) => self.touched(now, &lease, record, answer),
             Purpose::LeaderList => self.leader_listed(now, answer),
             Purpose::LeaderWrite => self.leader_wrote(now, answer),
-            Purpose::PlaceRead => self.placing_read(now, answer),
-            Purpose::PlaceWrite(subject) => self.placing_wrote(now, &subject, first_write(answer)),
         }
     }
 
@@ -107,7 +114,7 @@ impl Node {
         self.arm_proving(now);
         if let Ok(reply) = answer {
             self.observe_board(reply.reads.first());
-            self.observe_roster(now, reply.reads.get(1));
+            self.rider.found(reply.reads.get(1));
             if planted.is(Mutant::ElectedTwice) {
                 self.announce_again();
             }
@@ -380,7 +387,7 @@ impl Node {
                 let rest = self.random.span(ttl / 3, ttl / 2);
                 lease.not_before = lease.not_before.max(now + rest);
                 self.say(Event::Freed { lease: name.clone(), term });
-                self.duty_changed(now, name);
+                self.note_moved(name);
             }
             Ok(Outcome::Deleted) => {
                 lease.learn(Known::Absent);
@@ -429,9 +436,8 @@ impl Node {
                 lease.stage = Stage::Seeking;
                 lease.known = Known::Unread;
             }
-            if *name == LeaseName::leader() {
+            if name.kind() == LeaseKind::Leader {
                 self.leader = None;
-                self.placing = None;
             }
             let lease = name.clone();
             self.say(Event::Lost { lease, term, why: Loss::Superseded, abrupt: true });

@@ -3,6 +3,7 @@
 use super::{LeaseName, MemberId, Moment, Mutant, Node};
 use crate::candidacy::{Candidacy, Preference};
 use crate::lease::{Known, Lease};
+use crate::names::LeaseKind;
 use crate::records::{ClusterLead, MemberState, View};
 
 /// The members that the last view prefers as leaders, and what their nodes are called.
@@ -36,7 +37,7 @@ impl Node {
     /// How much this node holds back from a lease that is free. From the cluster's it holds back
     /// longer the worse it is fit to lead.
     pub(super) fn preference(&self, lease: &Lease, want: &Candidacy) -> Preference {
-        if lease.name != LeaseName::leader() {
+        if lease.name.kind() != LeaseKind::Leader {
             return want.preference;
         }
         match self.cluster_lead() {

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Content, Extra, FORMAT};
 use crate::keys;
-use crate::names::{LeaseName, MemberId};
+use crate::names::{LeaseKind, LeaseName, MemberId};
 use crate::store::Key;
 
 /// How many changes of hands a lease remembers.
@@ -134,7 +134,8 @@ impl LeaseRecord {
     /// are many, past two.
     pub fn remember(&mut self, change: Change) {
         self.changes.push(change);
-        let most = if self.name.starts_with(crate::duty::PREFIX) { 2 } else { MAX_CHANGES };
+        let duty = LeaseKind::of(&self.name) == LeaseKind::Duty;
+        let most = if duty { 2 } else { MAX_CHANGES };
         let over = self.changes.len().saturating_sub(most);
         self.changes.drain(..over);
     }
@@ -163,6 +164,6 @@ impl Content for LeaseRecord {
         if self.term > u64::MAX / 2 {
             return Err(format!("term {} leaves no room for more", self.term));
         }
-        super::possible(self.lost)
+        super::check_term(self.lost)
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use incumbent_core::records::{Intent, Moved, Unreadable, Wish};
-use incumbent_core::{DutyId, MemberId, keys};
+use incumbent_core::records::{Intent, Unreadable, Wish};
+use incumbent_core::{MemberId, keys};
+use incumbent_duties::DutyId;
+use incumbent_duties::records::Moved;
 
 use super::picture::Picture;
 use super::{Cluster, Leader};

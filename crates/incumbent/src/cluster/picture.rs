@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::records::{
-    Catalog, Content, Intent, LeaseRecord, MemberRecord, MemberState, Moves, Profile, Report,
-    Rollout, Roster, Unreadable, Wish, sift,
+    Content, Intent, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable, Wish, sift,
 };
 use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record};
-use incumbent_core::survey::{self, Descriptions, Survey};
-use incumbent_core::version::Lineage;
-use incumbent_core::{DutyId, LeaseName, MemberId, keys};
+use incumbent_core::{LeaseName, MemberId, keys};
+use incumbent_duties::DutyId;
+use incumbent_duties::records::{Catalog, Moves, Report, Rollout, Roster};
+use incumbent_duties::survey::{self, Descriptions, Survey};
+use incumbent_duties::version::Lineage;
 
 use super::Cluster;
 use super::reading::{nonsense, records};
 use super::wishes::oldest_first;
 use crate::error::ClusterError;
-
-/// What the leases of duties begin with.
-pub(super) const LEASES: &str = "incumbent/duty/";
 
 /// What the records say about duties. They are read together but not in one instant, so what is
 /// just changing may look contradictory; it is for display and decides nothing.
@@ -202,7 +200,7 @@ fn listed(
 }
 
 fn of_duty(lease: LeaseRecord) -> Option<(DutyId, LeaseRecord)> {
-    let duty = DutyId::parse(lease.name.strip_prefix(LEASES)?).ok()?;
+    let duty = DutyId::under(&lease.name)?;
     Some((duty, lease))
 }
 

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use incumbent_core::DutyId;
-use incumbent_core::records::{Moved, Wish};
-use incumbent_core::survey::{Answer, Question, Survey};
+use incumbent_core::records::Wish;
+use incumbent_duties::DutyId;
+use incumbent_duties::records::Moved;
+use incumbent_duties::survey::{Answer, Question, Survey};
 use incumbent_planner::{Plan, Policy, Rebalance, explain, plan};
 
 use super::picture::Picture;

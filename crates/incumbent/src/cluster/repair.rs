@@ -12,11 +12,12 @@ use std::time::Duration;
 use incumbent_core::keys::{self, Kind};
 use incumbent_core::records::{
     Board, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord,
-    MemberState, Moves, Profile, Rollout, Unreadable, Wish, flaw, salvage,
+    MemberState, Profile, Unreadable, Wish, salvage,
 };
 use incumbent_core::settings::MAX_TTL;
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Record, Write};
 use incumbent_core::{LeaseName, MemberId};
+use incumbent_duties::records::{Moves, Rollout, flaw};
 
 use super::Cluster;
 use super::intents::{Writer, expect};

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use incumbent_core::duty::check_family;
-use incumbent_core::records::{Canary, FamilyRollout, Wish};
-use incumbent_core::survey::Trial;
-use incumbent_core::version::{Basis, Lineage};
-use incumbent_core::{DutyId, MemberId};
+use incumbent_core::MemberId;
+use incumbent_core::records::{Canary, Wish};
+use incumbent_duties::DutyId;
+use incumbent_duties::duty::check_family;
+use incumbent_duties::records::FamilyRollout;
+use incumbent_duties::survey::Trial;
+use incumbent_duties::version::{Basis, Lineage};
 
 use super::picture::Picture;
 use super::{Cluster, Wished};

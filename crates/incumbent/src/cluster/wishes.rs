@@ -1,13 +1,13 @@
 //! What an operator asks for about duties and nodes. It stands until it is taken back, whoever
 //! leads the cluster.
 
-use incumbent_core::DutyId;
 use incumbent_core::keys;
 use incumbent_core::names;
 use incumbent_core::records::{
     Content, Extra, FORMAT, Intent, IntentState, Unreadable, Wish, sift,
 };
 use incumbent_core::store::{Expect, Record};
+use incumbent_duties::DutyId;
 
 use super::Cluster;
 use super::intents::{ATTEMPTS, Writer, expect};

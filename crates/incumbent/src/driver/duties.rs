@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::records::DutySpec;
-use incumbent_core::{DutyId, DutyStatus, LeaseName, MemberId, Moment};
+use incumbent_core::{LeaseName, MemberId, Moment};
+use incumbent_duties::records::DutySpec;
+use incumbent_duties::{DutyId, DutyStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::Driver;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use incumbent_core::records::View;
-use incumbent_core::{DutyId, Event as CoreEvent, LeaseName, MemberId, Moment};
+use incumbent_core::{Event as CoreEvent, LeaseName, MemberId, Moment};
+use incumbent_duties::{DutyId, Event as DutyEvent};
 
 use super::Driver;
 use crate::clock;
@@ -27,7 +28,7 @@ impl Driver {
         reacted
     }
 
-    fn act(&mut self, event: CoreEvent) {
+    fn act_on_core(&mut self, event: CoreEvent) {
         match event {
             CoreEvent::Joined { member } => self.joined(member),
             CoreEvent::Elected { lease, term, member } => self.elected(lease, term, member),
@@ -70,13 +71,22 @@ impl Driver {
             }
             CoreEvent::Viewed(view) => self.viewed(view),
             CoreEvent::Ended { member, why } => self.ended(member, why.into()),
-            CoreEvent::Prepare { duty } => self.prepare(duty),
-            CoreEvent::Unprepare { duty } => self.unprepare(&duty),
             CoreEvent::Left => {
                 tracing::info!(node = self.name(), action = "left", "left");
                 self.left(Ok(()));
             }
-            CoreEvent::TooLarge { family, duty, most } => {
+            CoreEvent::Unreadable(unreadable) => {
+                tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
+            }
+        }
+    }
+
+    fn act(&mut self, event: DutyEvent) {
+        match event {
+            DutyEvent::Core(event) => self.act_on_core(event),
+            DutyEvent::Prepare { duty } => self.prepare(duty),
+            DutyEvent::Unprepare { duty } => self.unprepare(&duty),
+            DutyEvent::TooLarge { family, duty, most } => {
                 tracing::error!(
                     node = self.name(),
                     action = "serve",
@@ -86,7 +96,7 @@ impl Driver {
                     "the duty isn't run: its description doesn't fit into a record of this store; give it fewer parts or labels"
                 );
             }
-            CoreEvent::PlanningFailed { reason, again_in } => {
+            DutyEvent::PlanningFailed { reason, again_in } => {
                 tracing::warn!(
                     node = self.name(),
                     action = "plan",
@@ -94,9 +104,6 @@ impl Driver {
                     again_in_ms = again_in.as_millis() as u64,
                     "duties stay where they are"
                 );
-            }
-            CoreEvent::Unreadable(unreadable) => {
-                tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
             }
         }
     }

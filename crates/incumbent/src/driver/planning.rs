@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use incumbent_core::{LeaseName, Moment, Planned, Planning, PlanningId};
+use incumbent_core::{LeaseName, Moment};
+use incumbent_duties::{Planned, Planning, PlanningId};
 
 use super::Driver;
 use crate::command::{Command, Commands};

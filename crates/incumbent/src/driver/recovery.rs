@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use incumbent_core::Node as Protocol;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
+use incumbent_duties::Node as Protocol;
 
 use super::lanes::Lanes;
 use super::waiters::Waiters;
@@ -99,7 +99,8 @@ impl Driver {
             let now = clock::now();
             // What was seen stays seen; nothing else of the core that panicked counts.
             let past = self.core.past();
-            self.core = Protocol::new(self.config.clone(), seed::draw(), now);
+            self.core =
+                Protocol::new(self.config.clone(), self.placement.clone(), seed::draw(), now);
             self.core.recall(past);
             for (lease, contest) in &self.contests {
                 self.core.campaign(now, lease.clone(), contest.candidacy.clone());

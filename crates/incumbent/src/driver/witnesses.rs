@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use incumbent_core::records::{Content, LeaseRecord, Profile};
-use incumbent_core::{DutyId, LeaseName, MemberId, keys};
+use incumbent_core::{LeaseName, MemberId, keys};
+use incumbent_duties::DutyId;
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;

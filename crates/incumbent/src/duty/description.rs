@@ -1,4 +1,4 @@
-use incumbent_core::records::{DutySpec, LeaderRule};
+use incumbent_duties::records::{DutySpec, LeaderRule};
 
 /// A duty that should run, and where it may.
 ///

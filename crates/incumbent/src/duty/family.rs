@@ -3,7 +3,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::records::{Canary, Drain, DutySpec, FamilyProfile};
+use incumbent_core::records::{Canary, Drain, FamilyProfile};
+use incumbent_duties::records::DutySpec;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 

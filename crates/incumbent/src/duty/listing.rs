@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::DutyId;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::names::NameError;
 use incumbent_core::random::Random;
-use incumbent_core::records::DutySpec;
+use incumbent_duties::DutyId;
+use incumbent_duties::records::DutySpec;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
 use incumbent_core::records::Drain;
-use incumbent_core::{DutyId, DutyStatus};
+use incumbent_duties::{DutyId, DutyStatus};
 
 use super::{Duty, OnDone, Staff};
 use crate::candidacy::Overrun;

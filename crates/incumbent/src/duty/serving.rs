@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use incumbent_core::duty::check_family;
 use incumbent_core::names::NameError;
+use incumbent_duties::duty::check_family;
 use tokio_util::sync::CancellationToken;
 
 use super::DutyDescription;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::records::{Drain, DutySpec, FamilyProfile};
+use incumbent_core::records::{Drain, FamilyProfile};
+use incumbent_duties::records::DutySpec;
 use tokio::sync::watch;
 
 use super::upcoming::Prepare;

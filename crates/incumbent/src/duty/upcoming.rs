@@ -5,9 +5,9 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use incumbent_core::DutyId;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
+use incumbent_duties::DutyId;
 use tokio::runtime::Handle;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;

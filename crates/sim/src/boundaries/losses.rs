@@ -1,8 +1,10 @@
 //! Reads that are stale, and stores that forget.
 
-use incumbent_core::records::{DutySpec, LeaseRecord, MemberRecord, MemberState};
+use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 use incumbent_core::store::Write;
-use incumbent_core::{DutyId, Event, LeaseName, Request, keys};
+use incumbent_core::{Event, LeaseName, Request, keys};
+use incumbent_duties::DutyId;
+use incumbent_duties::records::DutySpec;
 
 use super::{lease, one_leader, violated};
 use crate::duties::FAMILY;

@@ -1,9 +1,11 @@
 //! Plans that take their time, or can't be made.
 
 use incumbent_core::keys;
-use incumbent_core::records::{Content, DutySpec, Extra, FORMAT, Intent, IntentState, Wish};
+use incumbent_core::records::{Content, Extra, FORMAT, Intent, IntentState, Wish};
 use incumbent_core::store::Write;
-use incumbent_core::{DutyId, Event, Request};
+use incumbent_core::{Event, Request};
+use incumbent_duties::records::DutySpec;
+use incumbent_duties::{DutyId, Event as DutyEvent};
 
 use super::violated;
 use crate::duties::FAMILY;
@@ -74,8 +76,8 @@ pub(super) fn plan_that_fails(plant: Plant) -> Result<(), Violation> {
         stage.play(stage.now + 100, |_, _| Pass::Through);
         stage.make_plan(true);
     }
-    let failed = |(_, event): &&(usize, Event)| matches!(event, Event::PlanningFailed { .. });
-    let failures = stage.events.iter().filter(failed).count();
+    let failed = |event: &&DutyEvent| matches!(event, DutyEvent::PlanningFailed { .. });
+    let failures = stage.notices.iter().filter(failed).count();
     // 1, 2, 4, 8, 16, 32 and 60 seconds, in three minutes.
     if !(6..=9).contains(&failures) {
         return violated(&stage, "patience", format!("{failures} plans were tried"));

@@ -1,8 +1,10 @@
 //! How much there is to read and to write.
 
-use incumbent_core::records::{Content, DutySpec, LeaseRecord, Moves};
+use incumbent_core::records::{Content, LeaseRecord};
 use incumbent_core::store::{Exchange, Read, Write};
-use incumbent_core::{DutyId, Request, keys};
+use incumbent_core::{Request, keys};
+use incumbent_duties::DutyId;
+use incumbent_duties::records::{DutySpec, Moves};
 
 use super::violated;
 use crate::duties::FAMILY;

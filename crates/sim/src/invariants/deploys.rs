@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use incumbent_core::records::{
-    Catalog, Intent, IntentState, MemberRecord, MemberState, Profile, Report,
-};
-use incumbent_core::records::{Roster, Wish};
-use incumbent_core::{DutyId, MemberId};
+use incumbent_core::MemberId;
+use incumbent_core::records::Wish;
+use incumbent_core::records::{Intent, IntentState, MemberRecord, MemberState, Profile};
+use incumbent_duties::DutyId;
+use incumbent_duties::records::Roster;
+use incumbent_duties::records::{Catalog, Report};
 
 use super::rosters::after;
 use super::{Forgotten, Invariant};

@@ -52,10 +52,6 @@ impl Invariant for Events {
             | Event::Viewed(_)
             | Event::Ended { .. }
             | Event::Left
-            | Event::Prepare { .. }
-            | Event::Unprepare { .. }
-            | Event::PlanningFailed { .. }
-            | Event::TooLarge { .. }
             | Event::Unreadable(_) => {}
         }
         Ok(())

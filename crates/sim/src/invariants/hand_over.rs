@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::records::LeaseRecord;
-use incumbent_core::{DutyId, Event, LeaseName, MemberId, Node, Preference};
+use incumbent_core::{Event, LeaseName, MemberId, Preference};
+use incumbent_duties::{DutyId, Node};
 
 use super::Invariant;
 use crate::process::Process;
@@ -98,10 +99,6 @@ impl Invariant for HandOver {
             | Event::Confirmed { .. }
             | Event::Viewed(_)
             | Event::Left
-            | Event::Prepare { .. }
-            | Event::Unprepare { .. }
-            | Event::PlanningFailed { .. }
-            | Event::TooLarge { .. }
             | Event::Unreadable(_) => return Ok(()),
         };
         self.stands_back.insert((node, of), self.now + self.ttl);

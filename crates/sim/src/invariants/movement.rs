@@ -1,6 +1,6 @@
 //! 15. What runs well stays where it is: a new leader, or lost lists, move nothing.
 
-use incumbent_core::records::Roster;
+use incumbent_duties::records::Roster;
 
 use super::Invariant;
 use super::rosters::after;

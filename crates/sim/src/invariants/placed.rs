@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use incumbent_core::{DutyId, LeaseName};
+use incumbent_core::LeaseName;
+use incumbent_duties::DutyId;
 
 use super::rosters::Ledger;
 use super::{Forgotten, Invariant};

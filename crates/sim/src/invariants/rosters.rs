@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use incumbent_core::records::{
-    Intent, IntentState, MemberRecord, MemberState, Profile, Roster, Wish,
-};
-use incumbent_core::{DutyId, LeaseName, MemberId};
+use incumbent_core::records::{Intent, IntentState, MemberRecord, MemberState, Profile, Wish};
+use incumbent_core::{LeaseName, MemberId};
+use incumbent_duties::DutyId;
+use incumbent_duties::records::Roster;
 use serde::de::DeserializeOwned;
 
 use super::{Forgotten, Invariant};
@@ -92,7 +92,7 @@ pub(super) struct Rosters {
 
 impl Rosters {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        let needs = |spec: &incumbent_core::records::DutySpec| {
+        let needs = |spec: &incumbent_duties::records::DutySpec| {
             Some((DutyId::new(FAMILY, &spec.name).ok()?, spec.version.clone()))
         };
         let ttl = scenario.longest_ttl();

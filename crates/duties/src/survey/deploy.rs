@@ -11,11 +11,12 @@ use incumbent_planner::{Move, Plan, Reason, Rebalance, Situation, Why};
 
 use super::{Descriptions, Question, Survey, Wishes, described};
 use crate::duty::DutyId;
-use crate::mutant::{Mutant, Planted};
-use crate::names::MemberId;
-use crate::records::{DutySpec, FamilyProfile, Profile};
+use crate::records::DutySpec;
 use crate::survey::versions::{Trial, is_able, rank, runs_as};
 use crate::version::Lineage;
+use incumbent_core::mutant::{Mutant, Planted};
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{FamilyProfile, Profile};
 
 /// A plan, with the question that it answers.
 #[derive(Clone, Debug)]

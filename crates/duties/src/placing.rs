@@ -17,19 +17,19 @@ pub(crate) use round::Round;
 use setbacks::Setbacks;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_planner as planner;
 
 use crate::duty::DutyId;
-use crate::leader::{Stored, Wanted};
-use crate::names::MemberId;
 use crate::records::{Catalog, Moves, Report, Rollout, Roster};
-use crate::store::{Key, Read};
 use crate::survey::Descriptions;
-use crate::time::Moment;
+use incumbent_core::Moment;
+use incumbent_core::leader::Wanted;
+use incumbent_core::names::MemberId;
+use incumbent_core::store::{Key, Read};
+use incumbent_core::stored::Stored;
 
 /// How a leader places duties.
 #[derive(Clone, Debug)]
@@ -71,21 +71,6 @@ impl Placement {
     }
 }
 
-// Strategies are code; the model checker tells them apart by how they print.
-impl PartialEq for Placement {
-    fn eq(&self, other: &Self) -> bool {
-        format!("{self:?}") == format!("{other:?}")
-    }
-}
-
-impl Eq for Placement {}
-
-impl Hash for Placement {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        format!("{self:?}").hash(state);
-    }
-}
-
 /// What of the leader's placing a request was about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
@@ -105,7 +90,7 @@ pub(crate) enum Step {
     Write(Vec<(Subject, Wanted)>),
 }
 
-type Writes = Vec<(Subject, Wanted)>;
+pub(crate) type Writes = Vec<(Subject, Wanted)>;
 type Duties = BTreeMap<DutyId, Descriptions>;
 type Avoided = BTreeMap<DutyId, BTreeMap<MemberId, Moment>>;
 
@@ -198,7 +183,7 @@ struct Underway {
     may_rebalance: bool,
     /// Once it was handed to the driver.
     id: Option<PlanningId>,
-    /// What [`Leader::upsets`](crate::leader::Leader::upsets) said then.
+    /// What [`Leader::upsets`](incumbent_core::leader::Leader::upsets) said then.
     upsets: u64,
     /// The members that it counts on, and the revisions of their profiles.
     members: BTreeMap<MemberId, u64>,
@@ -266,6 +251,10 @@ impl Placing {
             rebalanced: Moment::START,
             next: Moment::NEVER,
         }
+    }
+
+    pub(crate) fn term(&self) -> u64 {
+        self.term
     }
 
     /// The later term of a leader whose rosters are in the store.

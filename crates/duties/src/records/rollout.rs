@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT};
 use crate::version;
+use incumbent_core::records::{self, Content, Extra, FORMAT};
 
 /// How many bytes of names and reasons are kept about duties that came back from a version.
 const MAX_RETURNED: usize = 48 << 10;
@@ -154,6 +154,6 @@ impl Content for Rollout {
     }
 
     fn check(&self) -> Result<(), String> {
-        super::possible(self.term)
+        records::check_term(self.term)
     }
 }

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::names::{self, LeaseName, NameError};
-
-/// What the leases of duties begin with.
-pub(crate) const PREFIX: &str = "incumbent/duty/";
+use incumbent_core::names::{self, LeaseKind, LeaseName, NameError};
 
 /// One duty: `family/name`. A family has no slash in its name; a duty may have any. Cheap to
 /// clone.
@@ -24,8 +21,9 @@ impl DutyId {
     pub fn new(family: &str, name: &str) -> Result<Self, NameError> {
         check_family(family)?;
         names::check("duty", name)?;
-        names::check("duty", &format!("{PREFIX}{family}/{name}"))?;
-        Ok(Self(format!("{family}/{name}").into()))
+        let duty = Self(format!("{family}/{name}").into());
+        names::check("duty", duty.lease().as_str())?;
+        Ok(duty)
     }
 
     /// A duty from its text, `family/name`.
@@ -40,14 +38,19 @@ impl DutyId {
     /// The lease without which this duty doesn't run.
     #[must_use]
     pub fn lease(&self) -> LeaseName {
-        LeaseName::reserved(&format!("{PREFIX}{}", self.0))
+        LeaseName::duty(&self.0)
     }
 
     /// The duty whose lease this is.
     #[must_use]
     pub fn of(lease: &LeaseName) -> Option<Self> {
-        let text = lease.as_str().strip_prefix(PREFIX)?;
-        text.contains('/').then(|| Self(text.into()))
+        LeaseKind::duty(lease.as_str()).map(|text| Self(text.into()))
+    }
+
+    /// The duty whose lease has this name, as a record has it.
+    #[must_use]
+    pub fn under(lease: &str) -> Option<Self> {
+        Self::parse(LeaseKind::duty(lease)?).ok()
     }
 
     /// Its family.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Content, Extra, FORMAT, size};
+use incumbent_core::records::{Content, Extra, FORMAT, size};
 
 /// How many duties a catalog holds at most; a family with more has several.
 pub const MAX_LISTED: usize = 500;
@@ -139,7 +139,7 @@ impl Content for Catalog {
     fn check(&self) -> Result<(), String> {
         crate::duty::check_family(&self.family).map_err(|error| error.to_string())?;
         for duty in &self.duties {
-            crate::names::check("duty", &duty.name).map_err(|error| error.to_string())?;
+            incumbent_core::names::check("duty", &duty.name).map_err(|error| error.to_string())?;
         }
         Ok(())
     }

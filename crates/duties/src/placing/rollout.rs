@@ -6,13 +6,14 @@ use std::time::Duration;
 use super::setbacks::LASTING;
 use super::{Placing, Planning, Round};
 use crate::duty::DutyId;
-use crate::mutant::Mutant;
-use crate::names::MemberId;
-use crate::records::{DutySpec, FamilyProfile, IntentState, MemberState, Report, Rollout, Wish};
-use crate::store::{Key, Version};
+use crate::records::{DutySpec, Report, Rollout};
 use crate::survey::{self, Survey};
-use crate::time::Moment;
 use crate::version::Lineage;
+use incumbent_core::Moment;
+use incumbent_core::mutant::Mutant;
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{FamilyProfile, IntentState, MemberState, Wish};
+use incumbent_core::store::{Key, Version};
 
 /// What reports say that matters to versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,7 +148,7 @@ impl Planning {
 
     /// Promotions and aborts are done once the store has them; what is meant by them may be gone.
     pub(super) fn heeded(&self) -> Vec<(Key, Version, Vec<u8>)> {
-        use crate::records::Content;
+        use incumbent_core::records::Content;
         let stored = self.rollout.content.as_ref().filter(|_| !self.rollout_unwritten);
         let known = |family: &str| stored.and_then(|stored| stored.families.get(family));
         let mut heeded = Vec::new();

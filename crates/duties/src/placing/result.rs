@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::planning::Draft;
 use super::{Placing, Planned, Planning, PlanningId, Round, Subject, Underway, Writes};
 use crate::duty::DutyId;
-use crate::keys;
-use crate::leader::Wanted;
-use crate::mutant::Mutant;
-use crate::names::MemberId;
-use crate::records::{Content, Wish};
-use crate::store::Expect;
-use crate::time::Moment;
+use incumbent_core::Moment;
+use incumbent_core::keys;
+use incumbent_core::leader::Wanted;
+use incumbent_core::mutant::Mutant;
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Content, Wish};
+use incumbent_core::store::Expect;
 
 /// So many results in a row may be dropped because the situation has moved on. The next is used
 /// as far as it still holds, so that news without end delays duties and doesn't stop them.

@@ -2,11 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT, fit, size};
 use crate::duty::DutyId;
-use crate::keys;
-use crate::names::MemberId;
-use crate::store::Key;
+use incumbent_core::keys;
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Content, Extra, FORMAT, fit, size};
+use incumbent_core::store::Key;
 
 /// What a report takes beside its lists.
 const OVERHEAD: usize = 400;
@@ -52,7 +52,7 @@ pub struct Report {
     pub progress: BTreeMap<DutyId, String>,
     /// How many entries of the lists above are left out, because the store takes no more: of a
     /// duty that isn't listed nothing is known then.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
+    #[serde(default, skip_serializing_if = "incumbent_core::records::is_zero")]
     pub more: u64,
     /// Fields of other versions.
     #[serde(flatten)]

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::duty::DutyId;
-use crate::names::MemberId;
-use crate::own::OwnRecord;
-use crate::records::{Catalog, Content, DutySpec, Failing, FamilyProfile, Report, Roster};
-use crate::settings::Timing;
-use crate::store::Version;
-use crate::time::Moment;
+use crate::records::{Catalog, DutySpec, Failing, Report, Roster};
+use incumbent_core::Moment;
+use incumbent_core::names::MemberId;
+use incumbent_core::own::OwnRecord;
+use incumbent_core::records::{Content, FamilyProfile};
+use incumbent_core::settings::Timing;
+use incumbent_core::store::Version;
 
 /// How a duty that was elected here gets on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

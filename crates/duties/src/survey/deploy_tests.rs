@@ -3,8 +3,9 @@
 use incumbent_planner as planner;
 
 use super::*;
-use crate::records::{Canary, Catalog, FamilyProfile, Profile, Wish};
+use crate::records::Catalog;
 use crate::survey::known;
+use incumbent_core::records::{Canary, FamilyProfile, Profile, Wish};
 
 /// A small world in which plans come true at once.
 struct World {

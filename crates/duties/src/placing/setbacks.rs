@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::duty::DutyId;
-use crate::names::MemberId;
 use crate::records::{Rollout, Roster};
-use crate::time::Moment;
+use incumbent_core::Moment;
+use incumbent_core::names::MemberId;
 
 /// A duty that ran for so long on a node is not what ended it.
 pub(super) const LASTING: Duration = Duration::from_secs(60);

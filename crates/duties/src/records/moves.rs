@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT, fit, size};
 use crate::duty::DutyId;
-use crate::names::MemberId;
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Content, Extra, FORMAT, fit, size};
 
 /// How many duties that run nowhere are listed.
 pub const MAX_UNPLACED: usize = 200;

@@ -6,17 +6,15 @@ use incumbent_planner::{self as planner, Plan, Rebalance};
 use super::rollout::{Soundings, Trying};
 use super::{Avoided, Duties, Placement};
 use crate::duty::DutyId;
-use crate::leader::Stored;
-use crate::mutant::{Mutant, Planted};
-use crate::names::MemberId;
-use crate::records::{
-    Catalog, Content, Intent, IntentState, MAX_UNPLACED, Moved, Moves, Profile, Rollout, Roster,
-    Wish,
-};
-use crate::store::{Expect, Key, Version};
+use crate::records::{Catalog, MAX_UNPLACED, Moved, Moves, Rollout, Roster};
 use crate::survey::{self, Answer, Question, Survey};
-use crate::time::Moment;
 use crate::version::Lineage;
+use incumbent_core::Moment;
+use incumbent_core::mutant::{Mutant, Planted};
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Content, Intent, IntentState, Profile, Wish};
+use incumbent_core::store::{Expect, Key, Version};
+use incumbent_core::stored::Stored;
 
 /// Why a duty moves that an operator asked for.
 pub(super) const ASKED: &str = "an operator asked for it";

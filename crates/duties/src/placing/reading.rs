@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::{Placing, Stage, Step, Subject};
 use crate::duty::DutyId;
-use crate::keys;
-use crate::leader::{Leader, Stored, see};
-use crate::mutant::{Mutant, Planted};
-use crate::names::MemberId;
-use crate::records::{Catalog, Content, MemberRecord, Profile, Report, Rollout, Roster};
-use crate::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply};
-use crate::time::Moment;
+use crate::records::{Catalog, Report, Rollout, Roster};
+use incumbent_core::Moment;
+use incumbent_core::keys::{self, Kind};
+use incumbent_core::leader::Leader;
+use incumbent_core::mutant::{Mutant, Planted};
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Content, MemberRecord, Profile};
+use incumbent_core::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply};
+use incumbent_core::stored::{Stored, see};
 
 /// How soon something is asked for again.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
@@ -110,51 +112,59 @@ impl Placing {
             match found {
                 Found::Record(stored) => self.observe(now, stored, planted),
                 Found::Absent => {
-                    if let Some(hash) = key.as_str().strip_prefix("catalog/") {
-                        self.absent.insert(hash.to_owned());
-                    } else if *key == keys::rollout() {
+                    match (Kind::of(key), keys::name_in(key)) {
+                        (Some(Kind::Catalog), Some(hash)) => {
+                            self.absent.insert(hash);
+                        }
                         // A store that lost it doesn't make what this leader knows untrue.
-                        self.rollout.version = None;
+                        (Some(Kind::Rollout), _) => self.rollout.version = None,
+                        _ => {}
                     }
                 }
                 Found::Records(_) | Found::Unchanged => {}
             }
-            if let Some(id) = key.as_str().strip_prefix("roster/").map(MemberId::new) {
-                self.doubtful.remove(&id);
-                self.await_roster(now, &id);
-                self.acquainted.insert(id);
-            } else if key.as_str() == "moves" {
-                self.moves_doubtful = false;
-                self.moves_read = true;
-            } else if key.as_str() == "rollout" {
-                self.rollout_doubtful = false;
+            match (Kind::of(key), member_of(key)) {
+                (Some(Kind::Roster), Some(id)) => {
+                    self.doubtful.remove(&id);
+                    self.await_roster(now, &id);
+                    self.acquainted.insert(id);
+                }
+                (Some(Kind::Moves), _) => {
+                    self.moves_doubtful = false;
+                    self.moves_read = true;
+                }
+                (Some(Kind::Rollout), _) => self.rollout_doubtful = false,
+                _ => {}
             }
         }
     }
 
     fn observe(&mut self, now: Moment, stored: &Record, planted: Planted) {
-        let key = stored.key.as_str();
-        if key.starts_with("roster/") {
-            self.observe_roster(stored, planted);
-        } else if key.starts_with("report/") {
-            if let Ok(report) = Report::read(stored) {
-                self.observe_report(now, report, planted);
+        match Kind::of(&stored.key) {
+            Some(Kind::Roster) => self.observe_roster(stored, planted),
+            Some(Kind::Report) => {
+                if let Ok(report) = Report::read(stored) {
+                    self.observe_report(now, report, planted);
+                }
             }
-        } else if key.starts_with("catalog/") {
-            if let Ok(catalog) = Catalog::read(stored) {
-                let hash = key.trim_start_matches("catalog/").to_owned();
-                self.absent.remove(&hash);
-                self.catalogs.insert(hash, Arc::new(catalog));
+            Some(Kind::Catalog) => {
+                if let (Ok(catalog), Some(hash)) =
+                    (Catalog::read(stored), keys::name_in(&stored.key))
+                {
+                    self.absent.remove(&hash);
+                    self.catalogs.insert(hash, Arc::new(catalog));
+                }
             }
-        } else if key == "rollout" {
-            self.observe_rollout(stored);
-        } else if key == "moves" {
-            see(&mut self.moves, Some(&Found::Record(stored.clone())));
-            // What the leader before found out about sick nodes is true for this one.
-            let avoided = self.moves.content.iter().flat_map(|moves| moves.avoided.clone());
-            for (duty, members) in avoided.collect::<Vec<_>>() {
-                members.iter().for_each(|member| self.avoid(&duty, member, now));
+            Some(Kind::Rollout) => self.observe_rollout(stored),
+            Some(Kind::Moves) => {
+                see(&mut self.moves, Some(&Found::Record(stored.clone())));
+                // What the leader before found out about sick nodes is true for this one.
+                let avoided = self.moves.content.iter().flat_map(|moves| moves.avoided.clone());
+                for (duty, members) in avoided.collect::<Vec<_>>() {
+                    members.iter().for_each(|member| self.avoid(&duty, member, now));
+                }
             }
+            _ => {}
         }
     }
 
@@ -182,9 +192,7 @@ impl Placing {
         // A roster that can't be read is written anew: it is advice, and ours to give.
         let mut content = Roster::read(stored).ok();
         self.heed(content.as_ref().map_or(0, |roster| roster.term));
-        let Some(id) = stored.key.as_str().strip_prefix("roster/").map(MemberId::new) else {
-            return;
-        };
+        let Some(id) = member_of(&stored.key) else { return };
         if planted.is(Mutant::RostersForgotten)
             && let Some(roster) = &mut content
         {
@@ -301,6 +309,11 @@ impl Placing {
     }
 }
 
+/// Whose record is under this key.
+fn member_of(key: &Key) -> Option<MemberId> {
+    keys::name_in(key).map(|id| MemberId::new(&id))
+}
+
 /// The keys of one read.
 struct Page {
     room: usize,
@@ -326,7 +339,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Version;
+    use incumbent_core::store::Version;
 
     #[test]
     fn what_came_back_from_a_version_is_not_forgotten_if_its_write_is_in_doubt() {

@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::reading::AGAIN;
 use super::{Placement, Placing, Stage, Step, Subject, Underway, Writes};
 use crate::duty::DutyId;
-use crate::keys;
-use crate::leader::{Leader, Wanted};
-use crate::mutant::{Mutant, Planted};
-use crate::names::MemberId;
-use crate::records::{Content, Drain, MemberRecord, MemberState, Profile};
-use crate::settings::Timing;
-use crate::store::Expect;
-use crate::time::Moment;
+use incumbent_core::Moment;
+use incumbent_core::keys;
+use incumbent_core::leader::{Leader, Wanted};
+use incumbent_core::mutant::{Mutant, Planted};
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Content, Drain, MemberRecord, MemberState, Profile};
+use incumbent_core::settings::Timing;
+use incumbent_core::store::Expect;
 
 /// The least time between two rounds without news.
 const SOON: Duration = Duration::from_millis(50);

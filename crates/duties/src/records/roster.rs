@@ -2,11 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Extra, FORMAT, size};
 use crate::duty::DutyId;
-use crate::keys;
-use crate::names::MemberId;
-use crate::store::Key;
+use incumbent_core::keys;
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{self, Content, Extra, FORMAT, size};
+use incumbent_core::store::Key;
 
 /// What a roster takes beside the names of duties, with room for fields of later versions.
 const OVERHEAD: usize = 300;
@@ -105,6 +105,6 @@ impl Content for Roster {
     }
 
     fn check(&self) -> Result<(), String> {
-        super::possible(self.term)
+        records::check_term(self.term)
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Descriptions, Survey, Wishes};
 use crate::duty::DutyId;
-use crate::names::MemberId;
-use crate::records::{Canary, DutySpec, FamilyProfile, Profile, Rollout};
+use crate::records::{DutySpec, Rollout};
 use crate::version::Lineage;
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Canary, FamilyProfile, Profile};
 
 /// A new version that only some duties run before the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]

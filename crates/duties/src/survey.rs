@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use incumbent_planner as planner;
 
 use crate::duty::DutyId;
-use crate::names::MemberId;
-use crate::records::{Canary, Catalog, DutySpec, LeaderRule, Profile, Rollout, Wish};
+use crate::records::{Catalog, DutySpec, LeaderRule, Rollout};
+use incumbent_core::names::MemberId;
+use incumbent_core::records::{Canary, Profile, Wish};
 
 pub use deploy::Answer;
 pub use versions::{Trial, lineages, runs_as, versions};
@@ -169,7 +170,7 @@ impl Survey {
     }
 
     fn node(&self, id: &MemberId, profile: &Profile, wishes: &Wishes<'_>) -> planner::Node {
-        let support = |family: &crate::records::FamilyProfile| planner::FamilySupport {
+        let support = |family: &incumbent_core::records::FamilyProfile| planner::FamilySupport {
             versions: family.versions.clone(),
             max_per_node: family.max_per_node,
         };
@@ -257,7 +258,9 @@ mod tests {
         let [one, two] = ["m1", "m2"].map(MemberId::new);
         let able = |name: &str| {
             let mut profile = Profile::named(name);
-            profile.families.insert("p".to_owned(), crate::records::FamilyProfile::default());
+            profile
+                .families
+                .insert("p".to_owned(), incumbent_core::records::FamilyProfile::default());
             profile
         };
         let duties =

@@ -1,0 +1,259 @@
+//! A node of a cluster with duties: its member and its leases, what it runs for the cluster, and
+//! where others run what, while it leads.
+
+mod leading;
+mod serving;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
+
+use incumbent_core::names::LeaseName;
+use incumbent_core::random::Random;
+use incumbent_core::store::{ErrorKind, Found, Lane, Outcome, Read, Reply, Write};
+use incumbent_core::{
+    Brought, Candidacy, Config, Event as CoreEvent, MemberId, Moment, Node as Core, Past, Request,
+    RequestId,
+};
+
+use crate::event::Event;
+use crate::placing::{Placement, Placing, Subject};
+use crate::worker::Worker;
+
+type Answered<'a> = Result<&'a Reply, ErrorKind>;
+
+/// One node of a cluster. What it knows of members and leases is that of the core, which it rides
+/// along with.
+#[derive(Clone, Debug)]
+pub struct Node {
+    core: Core,
+    placement: Placement,
+    /// Its own, so that duties change nothing about when anything else is done.
+    random: Random,
+    worker: Worker,
+    placing: Option<Placing>,
+    /// What is on its way, and what it is about.
+    errands: BTreeMap<RequestId, Errand>,
+    /// How many incarnations had ended when that was last looked at.
+    endings: u64,
+    /// The view says that lists of this member are gone.
+    lists_gone: bool,
+    plannings: u64,
+    events: VecDeque<Event>,
+}
+
+/// What a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Errand {
+    Catalog(String),
+    Report,
+    ReportRead,
+    PlaceRead,
+    PlaceWrite(Subject),
+}
+
+impl Deref for Node {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl Node {
+    /// A node that joins at once; `placement` is how it places duties when it leads.
+    #[must_use]
+    pub fn new(config: Config, placement: Placement, seed: u64, now: Moment) -> Self {
+        let worker = Worker::new(&config.timing);
+        Self {
+            core: Core::new(config, seed, now),
+            placement,
+            random: Random::new(seed ^ 0x6475_7469_6573),
+            worker,
+            placing: None,
+            errands: BTreeMap::new(),
+            endings: 0,
+            lists_gone: false,
+            plannings: 0,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Does all that is due. To be called after every input and at [`Self::wake_at`].
+    pub fn poll(&mut self, now: Moment) {
+        self.core.poll(now);
+        self.take_in(now);
+        self.drive_worker(now);
+        self.drive_placing(now);
+    }
+
+    /// When [`Self::poll`] has something to do by itself.
+    #[must_use]
+    pub fn wake_at(&self) -> Moment {
+        let placing = self.placing.as_ref().map_or(Moment::NEVER, Placing::wake_at);
+        let worker = self.core.member().map_or(Moment::NEVER, |_| self.worker.wake_at());
+        self.core.wake_at().min(placing).min(worker)
+    }
+
+    /// Takes in the reply to a request, or the error that came instead. A reply that comes
+    /// twice, or after its deadline, is ignored.
+    pub fn handle(&mut self, now: Moment, id: RequestId, answer: Result<Reply, ErrorKind>) {
+        self.core.handle(now, id, answer);
+        self.take_in(now);
+    }
+
+    /// See [`Core::campaign`].
+    pub fn campaign(&mut self, now: Moment, name: LeaseName, candidacy: Candidacy) {
+        self.core.campaign(now, name, candidacy);
+    }
+
+    /// See [`Core::withdraw`].
+    pub fn withdraw(&mut self, now: Moment, name: &LeaseName) {
+        self.core.withdraw(now, name);
+    }
+
+    /// See [`Core::resign`].
+    pub fn resign(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        term: u64,
+        successor: Option<MemberId>,
+    ) {
+        self.core.resign(now, name, term, successor);
+    }
+
+    /// See [`Core::stopped`].
+    pub fn stopped(&mut self, now: Moment, name: &LeaseName, term: u64) {
+        self.core.stopped(now, name, term);
+    }
+
+    /// See [`Core::abstain`].
+    pub fn abstain(&mut self, name: &LeaseName, until: Moment) {
+        self.core.abstain(name, until);
+    }
+
+    /// See [`Core::leave`].
+    pub fn leave(&mut self, now: Moment) {
+        self.core.leave(now);
+    }
+
+    /// See [`Core::hint`].
+    pub fn hint(&mut self, now: Moment) {
+        self.core.hint(now);
+    }
+
+    /// See [`Core::confirm`].
+    pub fn confirm(&mut self, now: Moment, name: &LeaseName, term: u64) {
+        self.core.confirm(now, name, term);
+    }
+
+    /// See [`Core::proven_dead`].
+    pub fn proven_dead(&mut self, now: Moment, member: &MemberId) {
+        self.core.proven_dead(now, member);
+    }
+
+    /// See [`Core::tell_wall`].
+    pub fn tell_wall(&mut self, millis: u64) {
+        self.core.tell_wall(millis);
+    }
+
+    /// See [`Core::recall`].
+    pub fn recall(&mut self, past: Past) {
+        self.core.recall(past);
+    }
+
+    /// The next request to send.
+    pub fn next_request(&mut self) -> Option<Request> {
+        self.core.next_request()
+    }
+
+    /// The next event to act on.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.pull_events();
+        self.events.pop_front()
+    }
+
+    /// Takes in what became of the member and its leases, and what came back.
+    fn take_in(&mut self, now: Moment) {
+        self.follow(now);
+        while let Some(found) = self.core.found() {
+            self.observe_roster(now, &found);
+        }
+        while let Some(brought) = self.core.brought() {
+            self.replied(now, brought);
+        }
+        self.follow(now);
+        self.core.tell_listed(self.worker.is_listed());
+        let roster = self.roster_read();
+        self.core.ride_along(roster);
+    }
+
+    /// Takes in what became of the member and its leases.
+    fn follow(&mut self, now: Moment) {
+        if self.core.endings() != self.endings {
+            self.endings = self.core.endings();
+            self.worker.end(&self.core.config().timing, now);
+        }
+        let leads = self.core.leading().map(incumbent_core::leader::Leader::term);
+        if self.placing.as_ref().map(Placing::term) != leads {
+            self.placing = leads.map(Placing::new);
+        }
+        while let Some(lease) = self.core.moved() {
+            self.duty_changed(now, &lease);
+        }
+        self.pull_events();
+        if std::mem::take(&mut self.lists_gone) {
+            self.worker.list_again(now);
+        }
+    }
+
+    fn pull_events(&mut self) {
+        while let Some(event) = self.core.next_event() {
+            if let CoreEvent::Viewed(view) = &event {
+                let own = view.members.iter().find(|entry| Some(&entry.id) == self.core.member());
+                self.lists_gone |= own.is_some_and(|entry| entry.missing);
+            }
+            self.events.push_back(Event::Core(event));
+        }
+    }
+
+    fn say(&mut self, event: Event) {
+        self.pull_events();
+        self.events.push_back(event);
+    }
+
+    fn send(
+        &mut self,
+        now: Moment,
+        lane: Lane,
+        writes: Vec<Write>,
+        reads: Vec<Read>,
+        errand: Errand,
+    ) {
+        let id = self.core.errand(now, lane, writes, reads);
+        self.errands.insert(id, errand);
+    }
+
+    fn replied(&mut self, now: Moment, brought: Brought) {
+        let Some(errand) = self.errands.remove(&brought.id) else { return };
+        let answer = brought.answer.as_ref().map_err(|kind| *kind);
+        let current = brought.member.as_ref() == self.core.incarnation();
+        match errand {
+            Errand::Catalog(hash) => self.cataloged(now, &hash, first_write(answer)),
+            // The rest was sent by one incarnation and concerns no other.
+            _ if !current => {}
+            Errand::Report => self.reported(now, first_write(answer)),
+            Errand::ReportRead => self.report_read(now, first_read(answer)),
+            Errand::PlaceRead => self.placing_read(now, answer),
+            Errand::PlaceWrite(subject) => self.placing_wrote(now, &subject, first_write(answer)),
+        }
+    }
+}
+
+fn first_write(answer: Answered<'_>) -> Result<&Outcome, ErrorKind> {
+    answer.and_then(|reply| reply.writes.first().ok_or(ErrorKind::Unknown))
+}
+
+fn first_read(answer: Answered<'_>) -> Result<&Found, ErrorKind> {
+    answer.and_then(|reply| reply.reads.first().ok_or(ErrorKind::Unknown))
+}

@@ -1,0 +1,112 @@
+//! The leader's side: what it reads and writes to place duties, while this node leads.
+
+use incumbent_core::leader::Wanted;
+use incumbent_core::records::Profile;
+use incumbent_core::store::{ErrorKind, Lane, Outcome, Reply, Write};
+use incumbent_core::{LeaseName, Moment};
+
+use super::{Errand, Node};
+use crate::event::Event;
+use crate::placing::{
+    Failure, Placing, Planned, Planning, PlanningId, Round, Step, Subject, Writes,
+};
+
+impl Node {
+    /// Sends what placing wants read or written, if this node leads the cluster.
+    pub(super) fn drive_placing(&mut self, now: Moment) {
+        let Some((step, missing)) = self.placed(now, |placing, round| {
+            let step = placing.step(round);
+            let misses = |profile: &Profile| {
+                profile.families.values().any(|family| placing.misses(&family.catalogs))
+            };
+            let living = round.leader.living().filter(|(_, _, profile)| misses(profile));
+            (step, living.map(|(id, _, _)| id.clone()).collect())
+        }) else {
+            return;
+        };
+        self.core.tell_missing(missing);
+        match step {
+            None => {}
+            Some(Step::Read(reads)) => {
+                self.send(now, Lane::Watch, Vec::new(), reads, Errand::PlaceRead);
+            }
+            Some(Step::Write(writes)) => self.write_placing(now, writes),
+        }
+    }
+
+    /// The next plan to be made: by [`Planning::run`], on another thread than that of this node.
+    /// [`Self::planned`] is told what became of it. One is handed out at a time, unless this node
+    /// stopped leading and leads again; the result of the former is ignored then.
+    pub fn next_planning(&mut self) -> Option<Planning> {
+        if !self.placing.as_ref().is_some_and(Placing::wants_plan) {
+            return None;
+        }
+        self.plannings += 1;
+        let id = PlanningId(self.plannings);
+        // What is planned doesn't depend on the time.
+        self.placed(Moment::START, |placing, round| placing.next_planning(round, id))?
+    }
+
+    /// Takes in a plan, or why it could not be made. To be followed by [`Self::poll`].
+    pub fn planned(&mut self, now: Moment, id: PlanningId, result: Result<Planned, String>) {
+        if !self.core.is_trusted(now) {
+            return;
+        }
+        match self.placed(now, |placing, round| placing.planned(round, id, result)) {
+            None => {}
+            Some(Ok(writes)) => self.write_placing(now, writes),
+            Some(Err(Failure { reason, again_in })) => {
+                self.say(Event::PlanningFailed { reason, again_in });
+            }
+        }
+    }
+
+    fn placed<T>(
+        &mut self,
+        now: Moment,
+        act: impl FnOnce(&mut Placing, &Round<'_>) -> T,
+    ) -> Option<T> {
+        let (leader, own) = (self.core.leading()?, self.core.member()?);
+        let config = self.core.config();
+        let round = Round {
+            now,
+            wall_ms: self.core.wall_ms(),
+            leader,
+            own,
+            placement: &self.placement,
+            timing: &config.timing,
+            max_value: config.max_value,
+            planted: config.planted,
+        };
+        Some(act(self.placing.as_mut()?, &round))
+    }
+
+    fn write_placing(&mut self, now: Moment, writes: Writes) {
+        for (subject, wanted) in writes {
+            let write = match wanted {
+                Wanted::Put(key, expect, value) => self.core.put(key, expect, value, true),
+                Wanted::Delete(key) => Write::Delete(key),
+            };
+            self.send(now, Lane::Change, vec![write], Vec::new(), Errand::PlaceWrite(subject));
+        }
+    }
+
+    pub(super) fn placing_read(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
+        let Some(placing) = &mut self.placing else { return };
+        placing.was_read(now, answer, self.core.config().planted);
+        if let Some(term) = placing.superseded() {
+            self.core.outdated(now, &LeaseName::leader(), term);
+        }
+    }
+
+    pub(super) fn placing_wrote(
+        &mut self,
+        now: Moment,
+        subject: &Subject,
+        outcome: Result<&Outcome, ErrorKind>,
+    ) {
+        if let Some(placing) = &mut self.placing {
+            placing.wrote(now, subject, outcome);
+        }
+    }
+}
