@@ -79,7 +79,7 @@ fn a_stopped_server_leaves_writes_unknown_and_comes_back() {
         assert_ne!(error.expect_err("stopped").kind, ErrorKind::Rejected);
         // A new one isn't to be had, and nothing can have been sent over it.
         let error = send(&store, Lane::Beat, vec![change("member/m", 2, 6)], vec![]).await;
-        assert_says(&error.expect_err("stopped"), ErrorKind::Unavailable, &["no connection"]);
+        assert_says(&error.expect_err("stopped"), ErrorKind::Unavailable, &["127.0.0.1", " ms"]);
         let error = send(&store, Lane::Watch, vec![], vec![read("k")]).await;
         assert_eq!(error.expect_err("stopped").kind, ErrorKind::Unavailable);
         server.pause(false);
