@@ -162,6 +162,29 @@ fn o20_what_a_command_gets_at_the_end_is_a_choice() {
 }
 
 #[test]
+fn o6_restart_knows_the_terms_of_a_store_that_forgot_them() {
+    let stage = Stage::new();
+    let mut run = stage.start(&["--ttl", "3s", "--restart"]);
+    stage.log.until("start 1");
+    let mut last = 1;
+    for starts in 2..4 {
+        // Each round is a node of its own, which has seen nothing of this store by itself.
+        let connection = rusqlite::Connection::open(stage.file()).unwrap();
+        connection.busy_timeout(common::PATIENCE).unwrap();
+        connection.execute("DELETE FROM incumbent_records", []).unwrap();
+        let term: u64 = until("the next term", || {
+            let lines = stage.log.lines();
+            let mut terms = lines.iter().filter_map(|line| line.strip_prefix("start "));
+            terms.nth(starts - 1)?.parse().ok()
+        });
+        assert!(term > last + 1, "term {term} after {last}, which the store forgot");
+        last = term;
+    }
+    run.signal(Signal::TERM);
+    run.code();
+}
+
+#[test]
 fn o21_restart_waits_for_the_store() {
     let stage = Stage::new();
     let said = stage.trial.path().join("said");

@@ -220,6 +220,22 @@ fn nothing_runs_twice_when_postgres_tables_are_emptied() {
     nothing_runs_twice_when_the_store_is_emptied(&mut Crew::new(&server::shared()));
 }
 
+/// O6: who gets a duty learns from its roster who had it, and waits for that one.
+#[test]
+fn nothing_runs_twice_when_the_leases_of_duties_are_deleted() {
+    let crew = &mut Crew::new("sqlite");
+    let duties = twelve();
+    crew.start(&duties, &[]);
+    crew.start(&duties, &[]);
+    crew.spread(&duties, &[6, 6]);
+    // Their reports have said so.
+    std::thread::park_timeout(Duration::from_secs(2));
+    crew.delete_duty_leases();
+    crew.start(&duties, &[]);
+    crew.spread(&duties, &[4, 4, 4]);
+    judge(crew, 12 + 4);
+}
+
 /// O6: the leader still knows who lived a moment ago, and they still trust in what they have.
 fn nothing_runs_twice_when_the_store_is_emptied(crew: &mut Crew) {
     let duties = twelve();

@@ -205,6 +205,15 @@ impl Crew {
         }
     }
 
+    /// Deletes the leases of duties from a file, and nothing else.
+    pub(crate) fn delete_duty_leases(&self) {
+        let connection =
+            rusqlite::Connection::open(self.url.trim_start_matches("sqlite:")).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        let delete = "DELETE FROM incumbent_records WHERE key LIKE 'lease/incumbent/duty/%'";
+        assert!(connection.execute(delete, []).unwrap() > 0, "there was none");
+    }
+
     /// Lets a worker leave in order.
     pub(crate) fn stop(&mut self, number: usize) {
         let worker = self.workers.get_mut(number).unwrap();
