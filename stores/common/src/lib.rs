@@ -10,6 +10,7 @@
 //! - [`Sent`] and [`Failure`]: what an error means for a caller and for the connection. [`settled`]:
 //!   one answer for operations that were sent one by one. [`chain`]: an error with its causes.
 //! - [`Hints`]: a connection on which a server tells of changes, and who wants to be woken.
+//! - [`check_name`]: names that may be part of SQL text.
 //! - [`choices`]: the methods by which options are chosen.
 //! - [`pause`]: the back-off between attempts to connect. [`locked`]: a lock that is never
 //!   poisoned.
@@ -24,6 +25,7 @@ mod hints;
 mod lane;
 mod lanes;
 mod locked;
+mod names;
 mod pause;
 mod secret;
 mod settled;
@@ -37,6 +39,9 @@ pub use hints::{Ear, Hints, Listen, Registry};
 pub use lane::{Connect, Lane, LaneOptions, Session};
 pub use lanes::{Lanes, lane_name};
 pub use locked::locked;
+pub use names::check_name;
+#[cfg(feature = "hash")]
+pub use names::cut;
 pub use pause::pause;
 pub use secret::{Secret, secret_file, small_file, unreadable};
 pub use settled::settled;

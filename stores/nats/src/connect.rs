@@ -15,7 +15,7 @@ use crate::error::{denied, unconnected};
 use crate::facts::Facts;
 use crate::keys;
 use crate::options::NatsOptions;
-use crate::session::{Health, Line, Session, is_denial};
+use crate::session::{Line, Session, is_denial};
 
 /// How often the driver tries a connection on which nothing comes in. It gives up after three.
 const PING: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ impl Shared {
 
     /// Why the bucket couldn't be looked at, if more is known than that.
     fn explained(&self, line: &Line, session: &Session, error: StoreError) -> StoreError {
-        if let Health::Lost(why) = line.health()
+        if let Some(why) = line.why_lost()
             && is_denial(&why)
         {
             // What the error says may be more to the point, such as how to make the bucket.

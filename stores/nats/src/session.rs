@@ -28,44 +28,36 @@ pub(crate) struct Session {
     line: Line,
 }
 
-/// Whether the connection can be relied on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Health {
-    Sound,
-    /// Not to be used any more, and why.
-    Lost(Arc<str>),
-}
-
 /// The driver's client together with what became of its connection. The driver would connect
 /// again by itself and send what it still had; here a connection that is lost stays so, and the
 /// next one is another line.
 #[derive(Clone)]
 pub(crate) struct Line {
     client: Arc<Mutex<Option<Client>>>,
-    health: Arc<watch::Sender<Health>>,
+    /// Why it is not to be used any more, once it isn't.
+    lost: Arc<watch::Sender<Option<Arc<str>>>>,
 }
 
 impl Line {
     pub(crate) fn new() -> Self {
-        Self { client: Arc::default(), health: Arc::new(watch::Sender::new(Health::Sound)) }
+        Self { client: Arc::default(), lost: Arc::new(watch::Sender::new(None)) }
     }
 
     pub(crate) fn attach(&self, client: Client) {
         *locked(&self.client) = Some(client);
     }
 
-    pub(crate) fn health(&self) -> Health {
-        self.health.borrow().clone()
+    /// Why it was lost, if it was.
+    pub(crate) fn why_lost(&self) -> Option<Arc<str>> {
+        self.lost.borrow().clone()
     }
 
     /// Gives the connection up, and with it all that is under way. The driver ends with its last
     /// client, and everybody who waits on one lets go of it now.
     pub(crate) fn end(&self, why: &str) {
-        self.health.send_if_modified(|health| {
-            let first = !matches!(health, Health::Lost(_));
-            if first {
-                *health = Health::Lost(why.into());
-            }
+        self.lost.send_if_modified(|lost| {
+            let first = lost.is_none();
+            lost.get_or_insert_with(|| why.into());
             first
         });
         let client = locked(&self.client).take();
@@ -77,11 +69,9 @@ impl Line {
     }
 
     async fn lost(&self) -> Arc<str> {
-        let mut health = self.health.subscribe();
-        match health.wait_for(|health| matches!(health, Health::Lost(_))).await.as_deref() {
-            Ok(Health::Lost(why)) => Arc::clone(why),
-            _ => "the connection is gone".into(),
-        }
+        let mut lost = self.lost.subscribe();
+        let why = lost.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        why.unwrap_or_else(|| "the connection is gone".into())
     }
 }
 
@@ -104,19 +94,6 @@ impl Session {
 
     pub(crate) fn client(&self) -> Option<Client> {
         self.line.client()
-    }
-
-    pub(crate) fn health(&self) -> Health {
-        let health = self.line.health();
-        if !matches!(health, Health::Lost(_)) && *locked(&self.current) != self.epoch {
-            return Health::Lost("the bucket was made anew".into());
-        }
-        health
-    }
-
-    /// Waits until the connection is lost.
-    pub(crate) async fn lost(&self) {
-        self.line.lost().await;
     }
 
     pub(crate) fn end(&self, why: &str) {
@@ -218,11 +195,12 @@ impl common::Session for Session {
     }
 
     fn has_ended(&self) -> bool {
-        matches!(self.health(), Health::Lost(_))
+        // A bucket that was made anew counts from the start again.
+        self.line.why_lost().is_some() || *locked(&self.current) != self.epoch
     }
 
     async fn ended(&self) {
-        self.lost().await;
+        self.line.lost().await;
     }
 }
 

@@ -142,7 +142,7 @@ fn next_step(options: &PostgresOptions, code: &str) -> Option<String> {
         }
         "42939" => "Choose another schema=".to_owned(),
         "53300" => {
-            "Each process needs up to four connections: raise max_connections, or use a pooler"
+            "Each process needs up to five connections: raise max_connections, or use a pooler"
                 .to_owned()
         }
         "53100" => "Free some space on the server's disk".to_owned(),

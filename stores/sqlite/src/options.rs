@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use incumbent_core::store::{Access, Lane, StoreError};
-use incumbent_store_common::choices;
+use incumbent_store_common::{check_name, choices};
 
 /// Which file, and how it is used.
 ///
@@ -160,14 +160,7 @@ impl From<String> for SqliteOptions {
 
 /// The prefix becomes part of SQL text, so nothing but a plain identifier may pass.
 fn check_prefix(prefix: &str) -> Result<(), StoreError> {
-    let plain = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let starts = prefix.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
-    if !plain || !starts || prefix.len() > LONGEST_PREFIX {
-        return Err(StoreError::rejected(format!(
-            "prefix={prefix:?} can't start a table's name: use up to {LONGEST_PREFIX} letters, \
-             digits and underscores, not beginning with a digit, such as prefix=election_"
-        )));
-    }
+    check_name("prefix", prefix, LONGEST_PREFIX, "election_")?;
     // SQLite keeps such names to itself.
     if prefix.to_ascii_lowercase().starts_with("sqlite_") {
         return Err(StoreError::rejected(format!(
