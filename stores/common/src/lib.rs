@@ -11,7 +11,7 @@
 //!   one answer for operations that were sent one by one. [`chain`]: an error with its causes.
 //! - [`Hints`]: a connection on which a server tells of changes, and who wants to be woken.
 //! - [`check_name`]: names that may be part of SQL text.
-//! - [`choices`]: the methods by which options are chosen.
+//! - [`choices!`]: the methods by which options are chosen.
 //! - [`pause`]: the back-off between attempts to connect. [`locked`]: a lock that is never
 //!   poisoned.
 //!
