@@ -10,6 +10,9 @@ pub struct Ending {
     pub status: Status,
     /// Whether it was ended because the deadline came, or came near.
     pub overdue: bool,
+    /// Whether it was told to end because a deadline came near, that one or a former one: it may have
+    /// ended because of that although the deadline was put off.
+    pub warned: bool,
 }
 
 /// What the parent of a process is told when it ends.

@@ -81,6 +81,8 @@ impl Guard {
         let guardian = launch::own_program(crate::GUARDIAN)
             .args(&plan.command)
             .env_remove("NOTIFY_SOCKET")
+            // It may hold a password, and the command can read the environment of its ancestors.
+            .env_remove("INCUMBENT_STORE")
             .stdin(launch::speaks_through(end))
             // Signals of the terminal are for the command alone.
             .process_group(0)
@@ -164,7 +166,7 @@ impl Guard {
 
     /// Waits until nothing of the command is left. Cancel-safe.
     pub async fn ended(&mut self) -> Ending {
-        let gone = Ending { status: Status::KILLED, overdue: false };
+        let gone = Ending { status: Status::KILLED, overdue: false, warned: false };
         if self.ended.is_terminated() {
             return gone;
         }
@@ -230,7 +232,7 @@ fn until(deadline: Moment) -> Order {
 fn listen(channel: Arc<Channel>, deadline: Deadline) -> io::Result<oneshot::Receiver<Ending>> {
     let (sender, receiver) = oneshot::channel();
     let listening = move || {
-        let mut ending = Ending { status: Status::KILLED, overdue: false };
+        let mut ending = Ending { status: Status::KILLED, overdue: false, warned: false };
         while let Ok(Some((report, _))) = channel.receive::<Report>() {
             match report {
                 Report::Ended(said) => {

@@ -55,8 +55,10 @@ struct Guardian {
     grace: Option<u64>,
     /// Whether the holder was asked once more about the deadline.
     question: Question,
-    /// The command was told that the deadline is near.
+    /// The command was told that the present deadline is near.
     warned: bool,
+    /// It was told so of this deadline or a former one: it may end because of that.
+    told: bool,
 }
 
 /// What the guardian wants to know before it sends a signal because the deadline is near: a beat may
@@ -93,6 +95,7 @@ impl Guardian {
             grace: None,
             question: Question::Unasked,
             warned: false,
+            told: false,
         }))
     }
 
@@ -104,7 +107,7 @@ impl Guardian {
         if self.body.needs_mark() && self.ward.is_some() {
             let _ = std::fs::File::create_new(&self.preparation.mark);
         }
-        if holder.send(&Report::Ended(Ending { status, overdue })).is_err()
+        if holder.send(&Report::Ended(Ending { status, overdue, warned: self.told })).is_err()
             && let Some(ward) = &self.ward
         {
             let _ = trustee::entrust(ward, &self.parent, &self.preparation.mark);
@@ -173,6 +176,7 @@ impl Guardian {
                 Question::Asked(until) if now < until => {}
                 Question::Asked(_) | Question::Answered => {
                     self.warned = true;
+                    self.told = true;
                     self.body.signal(TERMINATE);
                 }
             }
@@ -196,6 +200,8 @@ impl Guardian {
             Order::Deadline(deadline) if self.started => {
                 if deadline > self.deadline {
                     self.question = Question::Unasked;
+                    // A command that goes on all the same is warned again, should this come near.
+                    self.warned = false;
                     self.set(deadline)?;
                 } else if matches!(self.question, Question::Asked(_)) {
                     self.question = Question::Answered;

@@ -71,7 +71,11 @@ impl Init {
                 }
             });
             if let Some(status) = ended {
-                return self.guardian.send(&Report::Ended(Ending { status, overdue: false }));
+                return self.guardian.send(&Report::Ended(Ending {
+                    status,
+                    overdue: false,
+                    warned: false,
+                }));
             }
         }
     }
@@ -94,7 +98,11 @@ impl Init {
                     Err(error) => {
                         let program = self.command.first().map_or(OsStr::new(""), |it| it);
                         let status = Status::Exited(launch::refusal(program, &error).into());
-                        self.guardian.send(&Report::Ended(Ending { status, overdue: false }))?;
+                        self.guardian.send(&Report::Ended(Ending {
+                            status,
+                            overdue: false,
+                            warned: false,
+                        }))?;
                     }
                 }
             }

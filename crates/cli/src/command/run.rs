@@ -80,6 +80,7 @@ pub(crate) struct RunArguments {
     once_per: Option<Duration>,
     /// Let so many run at once
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(conflicts_with = "once_per")]
     slots: Option<u16>,
     /// Hand the command to the shell, sh -c
     #[arg(long)]

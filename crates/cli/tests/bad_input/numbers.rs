@@ -114,6 +114,12 @@ fn counts() -> Vec<Case> {
         refused(&slots("0"), "'0'", "1..=1000"),
         refused(&slots("-1"), "'-1'", "1..=1000"),
         refused(&slots("1001"), "'1001'", "1..=1000"),
+        refused(
+            &["run", "--lease", "a", "--slots", "2", "--once-per", "1h", "--", "true"]
+                .map(str::to_owned),
+            "--slots",
+            "--once-per",
+        ),
         refused(&slots("65537"), "'65537'", "1..=1000"),
         refused(&slots("99999999999999999999"), "'99999999999999999999'", "--slots <NUMBER>"),
         refused(&slots("three"), "'three'", "--slots <NUMBER>"),

@@ -118,26 +118,43 @@ impl Round<'_> {
         }
         give_back(leadership, campaign).await;
         drop(guard);
-        Ok(self.conclude(&lease, term, over, &variables))
+        Ok(self.conclude(&lease, term, over, &variables).await)
     }
 
     /// What the end of a term means.
-    fn conclude(
-        &self,
+    async fn conclude(
+        &mut self,
         lease: &str,
         term: u64,
         over: Over,
         variables: &[(String, String)],
     ) -> Outlook {
-        let Some(why) = over.lost else { return Outlook::Over(code(&over.ending.status)) };
+        let again = self.arguments.restart && !over.asked;
+        let Some(why) = over.lost else {
+            if over.warned && again {
+                // It ended because it was told to, and not because it was done.
+                let story = "the command was told to end before a beat got through; starting again";
+                self.session.remark(story);
+                return Outlook::Again;
+            }
+            return Outlook::Over(code(&over.ending.status));
+        };
         let said = if why == Loss::Resigned { "given up" } else { "lost" };
         self.session.remark(format!("{} was {said} in term {term}: {why}", plain(lease)));
-        if let Some(hook) = &self.arguments.on_lost
-            && let Err(problem) = lost::run_hook(hook, variables, why)
-        {
-            self.session.remark(problem);
+        let Some(hook) = &self.arguments.on_lost else { return outlook(again) };
+        let hook = lost::Hook::start(hook, variables, why);
+        let grace = self.arguments.grace();
+        let ended = match hook {
+            Ok(hook) => hook.ended(self.signals, grace).await,
+            Err(problem) => Err(problem),
+        };
+        match ended {
+            Ok(asked) => outlook(again && !asked),
+            Err(problem) => {
+                self.session.remark(problem);
+                outlook(again)
+            }
         }
-        if self.arguments.restart { Outlook::Again } else { Outlook::Over(Some(Code::Lost)) }
     }
 }
 
@@ -184,6 +201,11 @@ async fn give_back(leadership: Leadership, campaign: Option<Campaign>) {
     } else {
         let _ = leadership.resign().await;
     }
+}
+
+/// What comes after a lease was lost.
+fn outlook(again: bool) -> Outlook {
+    if again { Outlook::Again } else { Outlook::Over(Some(Code::Lost)) }
 }
 
 fn code(status: &Status) -> Option<Code> {

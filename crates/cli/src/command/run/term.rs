@@ -18,6 +18,10 @@ pub(crate) struct Over {
     pub(crate) ending: Ending,
     /// Why the lease was lost, if that came first.
     pub(crate) lost: Option<Loss>,
+    /// This process was asked to end by a signal, before or after that.
+    pub(crate) asked: bool,
+    /// The command was told that trust is about to end, but it didn't: a beat got through after all.
+    pub(crate) warned: bool,
 }
 
 /// Waits for the end of a command that was started, and ends it if need be.
@@ -30,7 +34,8 @@ pub(crate) async fn hold(
     // No deadline is that, so the first is told again: it may have changed since the start.
     let mut told = Moment::NEVER;
     let mut lost = None;
-    let mut asked = false;
+    // Whether a signal asked to end, and whether the lease was still ours then.
+    let (mut asked, mut asked_first) = (false, false);
     loop {
         tokio::select! {
             ending = guard.ended() => {
@@ -39,12 +44,14 @@ pub(crate) async fn hold(
                 let overdue = ending.overdue || (killed && !leadership.is_held());
                 let overdue = overdue.then_some(Loss::CannotTell);
                 // Who was asked to end by a signal has ended because of that.
-                let lost = lost.or(overdue).filter(|_| !asked);
-                return Over { ending, lost };
+                let lost = lost.or(overdue).filter(|_| !asked_first);
+                let warned = ending.warned;
+                return Over { ending, lost, asked, warned };
             }
             signal = signals.next() => {
                 if ends(signal) {
-                    asked = lost.is_none();
+                    asked_first |= !asked && lost.is_none();
+                    asked = true;
                     guard.stop(signal, grace);
                 } else {
                     guard.signal(signal);
