@@ -51,6 +51,12 @@ pub trait Store: Send + Sync + 'static {
     /// `None` where the store can't push.
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard>;
 
+    /// The SQL by which an application asserts a term inside its own transaction. `None` where the
+    /// store is no database that an application could have its own tables in.
+    fn assertion(&self) -> Option<AssertionSql> {
+        None
+    }
+
     /// What is set up so that this very server may lose what it acknowledged, or be slow to tell:
     /// each a whole sentence with what to do, as it was when the store was opened. For people
     /// alone.
@@ -64,6 +70,22 @@ pub trait Store: Send + Sync + 'static {
     fn obstacles(&self) -> Obstacles<'_> {
         Box::pin(std::future::ready(Vec::new()))
     }
+}
+
+/// The SQL by which an application asserts a term inside its own transaction, in the words of the
+/// database that holds the lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssertionSql {
+    /// One statement that fails by itself unless the term is held, and otherwise makes it stand
+    /// until the transaction ends. Its parameters are the cluster, the lease's name and the term.
+    pub statement: String,
+    /// The same without anything that a role would have to make in the database first: a query that
+    /// brings a row if the term is held. **No row: roll back.** Its parameters are the cluster, the
+    /// lease's key and the term.
+    pub query: Option<String>,
+    /// Where the statement can't say what it found: a query for term and holder, with the cluster
+    /// and the lease's name for parameters.
+    pub standing: Option<String>,
 }
 
 /// Which queue an exchange belongs to. Exchanges of different lanes never wait for each other:

@@ -10,6 +10,7 @@ mod conformance;
 mod distance;
 #[cfg(feature = "candidates")]
 mod proxy;
+pub mod race;
 #[cfg(feature = "candidates")]
 mod secrets;
 pub mod server;

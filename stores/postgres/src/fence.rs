@@ -1,6 +1,17 @@
 //! The fence: a term asserted inside the application's own transaction.
 
+use incumbent_core::store::AssertionSql;
+
 use crate::options::PostgresOptions;
+
+/// The function, and what does without it.
+pub(crate) fn assertion(options: &PostgresOptions) -> AssertionSql {
+    AssertionSql {
+        statement: format!("SELECT {}($1, $2, $3)", options.names.object("assert")),
+        query: Some(sql(options)),
+        standing: None,
+    }
+}
 
 /// `$1` is the cluster, `$2` the lease's key, `$3` the term.
 ///

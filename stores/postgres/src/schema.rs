@@ -7,13 +7,20 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 use crate::error;
-use crate::names::quoted;
+use crate::names::{Names, quoted};
 use crate::options::PostgresOptions;
 
 /// The format of the tables that this version reads and writes.
 const FORMAT: i32 = 1;
 
-const SCHEMA: &str = include_str!("schema.sql");
+/// The version of the fence's function. Older programs don't know that there is one, so it has a
+/// number of its own.
+const ASSERT: i32 = 1;
+
+const SCHEMA: &str = concat!(include_str!("schema.sql"), "\n", include_str!("assert.sql"));
+
+/// Two processes that make something at once take turns.
+const TURN: &str = "SELECT pg_advisory_xact_lock(5282440815046917);\n";
 
 /// All that has to be run once, by a role that may make tables.
 pub(crate) fn sql(options: &PostgresOptions) -> String {
@@ -35,11 +42,25 @@ fn filled(options: &PostgresOptions, text: &str) -> String {
         .replace("{json}", &names.object("json"))
         .replace("{leases}", &names.object("leases"))
         .replace("{members}", &names.object("members"))
+        .replace("{key}", &names.object("key"))
+        .replace("{assert}", &names.object("assert"))
+        .replace("{assert_version}", &ASSERT.to_string())
         .replace("{format}", &FORMAT.to_string())
 }
 
-/// The least rights that a role needs to use the tables once they are there.
+/// The least rights that a role needs to use the tables once they are there, and to assert terms.
+/// An application's role that does nothing else needs the first and the last.
 pub(crate) fn grants(options: &PostgresOptions) -> String {
+    let tables = table_grants(options);
+    if options.access == Access::Look {
+        return tables;
+    }
+    let (assert, role) = (options.names.object("assert"), quoted(&options.user()));
+    format!("{tables}GRANT EXECUTE ON FUNCTION {assert}(text, text, bigint) TO {role};\n")
+}
+
+/// Tables of a former version may be without the function.
+fn table_grants(options: &PostgresOptions) -> String {
     let (names, role) = (&options.names, quoted(&options.user()));
     let rights = match options.access {
         Access::Look => "SELECT",
@@ -85,7 +106,7 @@ pub(crate) async fn prepare(
             options.user(),
             if looks { "read" } else { "read and write" },
             options.names.records,
-            grants(options)
+            table_grants(options)
         )));
     }
     // A crash concerns those who hold leases there, and not those who look.
@@ -123,25 +144,45 @@ async fn make(
     Err(error::translate(options, &error, Sent::Nothing).error)
 }
 
+/// What the tables say about themselves, and whether this role may add to them: their owner may,
+/// so that a function with its owner's rights can do what it is for.
 async fn check_format(client: &Client, options: &PostgresOptions) -> Result<(), StoreError> {
-    let meta = &options.names.meta;
-    let sql = format!("SELECT value FROM {meta} WHERE name = $1");
-    let rows = client.query_typed(&sql, &[(&"format", Type::TEXT)]).await;
+    let Names { meta, records, .. } = &options.names;
+    let sql = format!(
+        "SELECT (SELECT value FROM {meta} WHERE name = 'format'), \
+         (SELECT value FROM {meta} WHERE name = 'assert'), \
+         pg_has_role(relowner, 'USAGE') AND has_schema_privilege(relnamespace, 'CREATE') \
+         FROM pg_class WHERE oid = to_regclass($1)"
+    );
+    let rows = client.query_typed(&sql, &[(records, Type::TEXT)]).await;
     let rows = rows.map_err(|error| error::translate(options, &error, Sent::Nothing).error)?;
-    let format = rows.first().and_then(|row| row.try_get::<_, i32>(0).ok());
+    let row = rows.first();
+    let format = row.and_then(|row| row.try_get::<_, i32>(0).ok());
     match format {
-        Some(FORMAT) => Ok(()),
-        Some(newer) if newer > FORMAT => Err(StoreError::rejected(format!(
-            "{}: the tables have format {newer}, made by a newer version of incumbent than this \
-             one, which knows format {FORMAT}. Upgrade this program, or choose another prefix= \
-             or schema=",
-            options.server()
-        ))),
-        found => Err(StoreError::rejected(format!(
-            "{}: the table {meta} says format {}, which no version of incumbent wrote. Choose \
-             another prefix= or schema=",
-            options.server(),
-            found.map_or("nothing".to_owned(), |format| format.to_string())
-        ))),
+        Some(FORMAT) => {}
+        Some(newer) if newer > FORMAT => {
+            return Err(StoreError::rejected(format!(
+                "{}: the tables have format {newer}, made by a newer version of incumbent than \
+                 this one, which knows format {FORMAT}. Upgrade this program, or choose another \
+                 prefix= or schema=",
+                options.server()
+            )));
+        }
+        found => {
+            return Err(StoreError::rejected(format!(
+                "{}: the table {meta} says format {}, which no version of incumbent wrote. Choose \
+                 another prefix= or schema=",
+                options.server(),
+                found.map_or("nothing".to_owned(), |format| format.to_string())
+            )));
+        }
     }
+    let assert = row.and_then(|row| row.try_get::<_, i32>(1).ok());
+    let may = row.is_some_and(|row| row.try_get(2).unwrap_or(false));
+    if may && options.access != Access::Look && assert.is_none_or(|version| version < ASSERT) {
+        let text = filled(options, &format!("{TURN}{}", include_str!("assert.sql")));
+        // Without it everything works but the fence's function, as before there was one.
+        let _ = client.batch_execute(&text).await;
+    }
+    Ok(())
 }

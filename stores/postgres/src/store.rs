@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
+    Answer, AssertionSql, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError,
+    Wake,
 };
 use incumbent_store_common::{Connect as _, Hints, Lanes, Sent, lane_name};
 use tokio::runtime::Handle;
@@ -12,6 +13,7 @@ use tokio::runtime::Handle;
 use crate::connect::PostgresConnect;
 use crate::exchange::Job;
 use crate::facts::Facts;
+use crate::fence;
 use crate::names::stored_cluster;
 use crate::obstacles;
 use crate::options::PostgresOptions;
@@ -127,6 +129,10 @@ impl Store for PostgresStore {
             return None;
         }
         self.inner.hints.subscribe(self.inner.options.names.channel(cluster), wake)
+    }
+
+    fn assertion(&self) -> Option<AssertionSql> {
+        Some(fence::assertion(&self.inner.options))
     }
 
     fn warnings(&self) -> Vec<String> {
