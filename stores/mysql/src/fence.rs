@@ -1,6 +1,19 @@
 //! The fence: a term asserted inside the application's own transaction.
 
+use incumbent_core::store::AssertionSql;
+
+use crate::names::quoted;
 use crate::options::MysqlOptions;
+
+/// The procedure, and what does without it. An application may use another database by default.
+pub(crate) fn assertion(options: &MysqlOptions) -> AssertionSql {
+    let database = quoted(&options.database);
+    AssertionSql {
+        statement: format!("CALL {database}.{}(?, ?, ?)", options.names.object("assert")),
+        query: Some(sql(options)),
+        standing: None,
+    }
+}
 
 /// The parameters are the cluster, the lease's key and the term.
 ///

@@ -21,8 +21,8 @@
 //! - MySQL 8 or MariaDB 10.6 or later, and its primary: a server with `read_only` set is refused,
 //!   even for users who could write to it.
 //! - InnoDB, and a `binlog_format` of ROW or MIXED if there is a binary log. Both are the default.
-//! - The right to make two tables and two views whose names start with `incumbent_` (another
-//!   prefix with `prefix=`). Where an application may not do that,
+//! - The right to make two tables, two views and two procedures whose names start with
+//!   `incumbent_` (another prefix with `prefix=`). Where an application may not do that,
 //!   [`MysqlOptions::schema_sql`] and [`MysqlOptions::grants_sql`] say what to run.
 //! - Up to four connections a process: two for beats, one for changes, one for reads.
 //! - Statements separated by semicolons in one packet, which all servers take but some proxies

@@ -89,10 +89,16 @@ impl MysqlOptions {
         access: Access;
     }
 
-    /// The SQL that makes the tables and views, for those who let no application do that.
+    /// The SQL that makes the tables, views and procedures, for those who let no application do that.
     #[must_use]
     pub fn schema_sql(&self) -> String {
         schema::sql(self)
+    }
+
+    /// The same for the command line client of the server: `mariadb app < schema.sql`.
+    #[must_use]
+    pub fn schema_script(&self) -> String {
+        schema::script(self)
     }
 
     /// The SQL that gives this user the least rights that it needs once the tables are there, for

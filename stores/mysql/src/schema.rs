@@ -16,14 +16,29 @@ const NO_SUCH_TABLE: u16 = 1146;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
+/// The procedures of the fence. Each ends where a line is nothing but its end.
+const ASSERT: &str = include_str!("assert.sql");
+const END: &str = "\nEND;\n";
+
 /// All that has to be run once, by a user that may make tables.
 pub(crate) fn sql(options: &MysqlOptions) -> String {
+    format!("{}\n{}", filled(options, SCHEMA), filled(options, ASSERT))
+}
+
+/// The same for the command line of the server, which has to be told where a procedure ends.
+pub(crate) fn script(options: &MysqlOptions) -> String {
+    let procedures = filled(options, ASSERT).replace(END, "\nEND //\n");
+    format!("{}\nDELIMITER //\n{procedures}DELIMITER ;\n", filled(options, SCHEMA))
+}
+
+fn filled(options: &MysqlOptions, text: &str) -> String {
     let names = &options.names;
-    SCHEMA
-        .replace("{records}", &names.records)
+    text.replace("{records}", &names.records)
         .replace("{meta}", &names.meta)
         .replace("{leases}", &names.object("leases"))
         .replace("{members}", &names.object("members"))
+        .replace("{key}", &names.object("key"))
+        .replace("{assert}", &names.object("assert"))
         .replace("{format}", &FORMAT.to_string())
 }
 
@@ -35,11 +50,17 @@ pub(crate) fn grants(options: &MysqlOptions) -> String {
         Access::Look => "SELECT",
         _ => "SELECT, INSERT, UPDATE, DELETE",
     };
-    format!(
+    let tables = format!(
         "GRANT {rights} ON {database}.{} TO {user}@`%`;\n\
          GRANT SELECT ON {database}.{} TO {user}@`%`;\n",
         names.records, names.meta
-    )
+    );
+    if options.access == Access::Look {
+        return tables;
+    }
+    // All that an application's user needs that only asserts terms.
+    let assert = names.object("assert");
+    format!("{tables}GRANT EXECUTE ON PROCEDURE {database}.{assert} TO {user}@`%`;\n")
 }
 
 /// The statement that finds what is there, as far as this user may see it.
@@ -47,9 +68,12 @@ pub(crate) fn question(options: &MysqlOptions) -> String {
     let names = ["records", "meta", "leases", "members"]
         .map(|name| format!("'{}{name}'", options.names.prefix()));
     format!(
-        "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
-         AND TABLE_NAME IN ({})",
-        names.join(", ")
+        "SELECT CONVERT(TABLE_NAME USING utf8mb4), ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
+         AND TABLE_NAME IN ({}) UNION ALL SELECT CONVERT(ROUTINE_NAME USING utf8mb4), NULL FROM \
+         information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() \
+         AND ROUTINE_NAME = '{}assert'",
+        names.join(", "),
+        options.names.prefix()
     )
 }
 
@@ -97,6 +121,9 @@ pub(crate) async fn prepare(
     if !looks && !views {
         make_views(connection, options).await;
     }
+    if !looks && !present.has("assert") {
+        make_procedures(connection, options).await;
+    }
     let other = present.objects.iter().find_map(|(name, engine)| {
         let engine = engine.as_deref().filter(|_| name.eq_ignore_ascii_case("records"))?;
         (!engine.eq_ignore_ascii_case("InnoDB")).then_some(engine)
@@ -121,14 +148,24 @@ pub(crate) async fn prepare(
 
 /// The statements of the schema, one by one: views apart from all else.
 fn statements(options: &MysqlOptions, views: bool) -> Vec<String> {
-    let text = sql(options);
-    let lines = text.lines().filter(|line| !line.starts_with("--"));
-    let text = lines.collect::<Vec<_>>().join("\n");
+    let text = without_comments(&filled(options, SCHEMA));
     let statements = text.split(";\n").map(|statement| statement.trim().trim_end_matches(';'));
     statements
         .filter(|statement| !statement.is_empty() && statement.contains(" VIEW ") == views)
         .map(str::to_owned)
         .collect()
+}
+
+/// The procedures, one by one. Servers before MySQL 8.0.29 don't know IF NOT EXISTS here.
+fn procedures(options: &MysqlOptions) -> Vec<String> {
+    let text = without_comments(&filled(options, ASSERT)).replace(" IF NOT EXISTS", "") + "\n";
+    let bodies = text.split(END).map(str::trim).filter(|body| !body.is_empty());
+    bodies.map(|body| format!("{body}\nEND")).collect()
+}
+
+fn without_comments(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("--"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 async fn make_tables(
@@ -160,6 +197,14 @@ async fn make_tables(
 /// The views are for people alone, so a user that may not make them goes without.
 async fn make_views(connection: &mut Connection, options: &MysqlOptions) {
     for statement in statements(options, true) {
+        let _ = connection.run(&statement).await;
+    }
+}
+
+/// Without the procedures everything works but the fence's, so a user that may not make them goes
+/// without. They may also be there already, and not be shown to this user.
+async fn make_procedures(connection: &mut Connection, options: &MysqlOptions) {
+    for statement in procedures(options) {
         let _ = connection.run(&statement).await;
     }
 }
@@ -196,6 +241,13 @@ mod tests {
         let views = statements(&options, true);
         assert_eq!(views.len(), 2, "{views:#?}");
         assert!(!sql(&options).contains('{'), "{}", sql(&options));
+        let procedures = procedures(&options);
+        assert_eq!(procedures.len(), 2, "{procedures:#?}");
+        for procedure in &procedures {
+            assert!(procedure.starts_with("CREATE PROCEDURE `x_"), "{procedure}");
+            assert!(procedure.ends_with("\nEND"), "{procedure}");
+        }
+        assert_eq!(script(&options).matches("\nEND //\n").count(), 2, "{}", script(&options));
     }
 
     #[test]

@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use incumbent_core::store::{
-    Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
+    Answer, AssertionSql, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError,
+    Wake,
 };
 use incumbent_store_common::{Connect as _, Lanes, Sent};
 use tokio::runtime::Handle;
 
 use crate::exchange::Job;
+use crate::fence;
 use crate::names::stored_cluster;
 use crate::obstacles;
 use crate::options::MysqlOptions;
@@ -99,6 +101,10 @@ impl MysqlStore {
 impl Store for MysqlStore {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities.clone()
+    }
+
+    fn assertion(&self) -> Option<AssertionSql> {
+        Some(fence::assertion(&self.inner.connect.options))
     }
 
     fn warnings(&self) -> Vec<String> {

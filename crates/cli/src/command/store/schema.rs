@@ -60,7 +60,7 @@ fn text(scheme: &str, url: &str) -> Outcome<Option<String>> {
         #[cfg(feature = "mysql")]
         "mysql" | "mariadb" => {
             let options = incumbent::mysql::MysqlOptions::parse(url).map_err(Failure::usage)?;
-            let (schema, grants) = (options.schema_sql(), options.grants_sql());
+            let (schema, grants) = (options.schema_script(), options.grants_sql());
             Some(sql(&schema, &grants, &options.access(Access::Look).grants_sql()))
         }
         #[cfg(feature = "redis")]

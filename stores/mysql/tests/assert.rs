@@ -1,0 +1,357 @@
+//! The fence's procedure: one statement that fails by itself.
+#![allow(clippy::panic, clippy::expect_used, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{
+    Server, application, applied, block_on, change, connect, create, prefix, run, shared, stamp,
+    version, with_value, write,
+};
+use incumbent::{DutyId, clock};
+use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Store, Write};
+use incumbent_core::{LeaseName, keys};
+use incumbent_mysql::{MysqlOptions, MysqlStore};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error};
+
+const LEASE: &str = "lease/scheduler";
+const MEMBER: &str = "member/m";
+
+fn lease(expect: Expect, attempt: u64, term: u64, holder: Option<&str>) -> Write {
+    with_value(LEASE, expect, attempt, &lease_value("scheduler", term, holder))
+}
+
+fn lease_value(name: &str, term: u64, holder: Option<&str>) -> String {
+    let holder = holder.map_or(String::new(), |member| {
+        format!(",\"holder\":{{\"member\":\"{member}\",\"node\":\"node-{member}\"}}")
+    });
+    format!("{{\"format\":1,\"name\":\"{name}\",\"term\":{term}{holder}}}")
+}
+
+fn member_value(state: &str) -> String {
+    format!(
+        "{{\"format\":1,\"id\":\"m\",\"state\":\"{state}\",\"beat\":1,\"ttl_ms\":1500,\
+         \"due_ms\":500}}"
+    )
+}
+
+fn take(from: u64, attempt: u64, term: u64) -> Write {
+    lease(Expect::Version(version(from)), attempt, term, Some("m"))
+}
+
+async fn hold(store: &MysqlStore) {
+    assert_eq!(write(store, lease(Expect::Absent, 0, 7, Some("m"))).await, Ok(applied(0)));
+    let member = with_value(MEMBER, Expect::Absent, 100, &member_value("alive"));
+    assert_eq!(write(store, member).await, Ok(applied(100)));
+}
+
+/// An application's connection, and the names of its procedures.
+struct Leader {
+    conn: Conn,
+    prefix: String,
+}
+
+impl Leader {
+    async fn new(url: &str) -> Self {
+        Self { conn: application(url).await, prefix: prefix(url).to_owned() }
+    }
+
+    async fn assert_in(&mut self, cluster: &str, lease: &str, term: i64) -> Result<(), Error> {
+        let sql = format!("CALL {}assert(?, ?, ?)", self.prefix);
+        self.conn.exec_drop(sql, (cluster, lease, term)).await
+    }
+
+    async fn assert(&mut self, term: i64) -> Result<(), Error> {
+        self.assert_in("c", "scheduler", term).await
+    }
+
+    /// What is said of a term that is over.
+    async fn refusal(&mut self, lease: &str, term: i64) -> String {
+        said(self.assert_in("c", lease, term).await)
+    }
+
+    async fn run(&mut self, sql: &str) {
+        run(&mut self.conn, sql).await;
+    }
+}
+
+fn said(result: Result<(), Error>) -> String {
+    match result.expect_err("the term is over") {
+        Error::Server(said) => {
+            assert_eq!(said.state, "IN001", "{said}");
+            said.message
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// A store, its lease in term 7, and a connection of an application.
+async fn scene() -> (MysqlStore, Leader) {
+    let url = shared();
+    let store = connect(&url).await;
+    hold(&store).await;
+    (store, Leader::new(&url).await)
+}
+
+#[test]
+fn a_term_that_is_over_fails_by_itself() {
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        leader.assert(7).await.expect("it is held");
+        assert_eq!(
+            leader.refusal("scheduler", 6).await,
+            "incumbent: term 6 of lease \"scheduler\" is over: found term 7, held by \"node-m\""
+        );
+        // A snapshot from before the take-over doesn't deceive it.
+        leader.run("START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
+        assert_eq!(write(&store, take(0, 1, 8)).await, Ok(applied(1)));
+        let said = leader.refusal("scheduler", 7).await;
+        assert!(said.ends_with("found term 8, held by \"node-m\""), "{said}");
+        leader.run("ROLLBACK").await;
+        for level in ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+            leader.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await;
+            leader.run("BEGIN").await;
+            leader.refusal("scheduler", 7).await;
+            leader.run("ROLLBACK").await;
+        }
+        let freed = lease(Expect::Version(version(1)), 2, 8, None);
+        assert_eq!(write(&store, freed).await, Ok(applied(2)));
+        assert!(leader.refusal("scheduler", 8).await.ends_with("found term 8, held by nobody"));
+        // The longest message that there is.
+        let long = "☃".repeat(1000);
+        let said = leader.refusal(&long, i64::MAX).await;
+        assert!(said.ends_with("found no such lease") && said.chars().count() <= 128, "{said}");
+        for arguments in ["'c', 'scheduler', NULL", "'c', NULL, 8", "NULL, 'scheduler', 8"] {
+            let call = format!("CALL {}assert({arguments})", leader.prefix);
+            said_of(leader.conn.query_drop(&call).await, arguments);
+        }
+    });
+}
+
+fn said_of(result: Result<(), Error>, what: &str) {
+    assert!(said(result).contains("is over"), "{what}");
+}
+
+#[test]
+fn a_member_that_is_closed_or_gone_asserts_nothing_more() {
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        for (from, state) in [(100, "expired"), (101, "left"), (102, "evicted")] {
+            let closed = Expect::Version(version(from));
+            let closed = with_value(MEMBER, closed, from + 1, &member_value(state));
+            assert_eq!(write(&store, closed).await, Ok(applied(from + 1)));
+            let said = leader.refusal("scheduler", 7).await;
+            assert!(said.ends_with("held by \"node-m\", whose membership is over"), "{said}");
+        }
+        write(&store, Write::Delete(Key::new(MEMBER))).await.expect("it is deleted");
+        leader.refusal("scheduler", 7).await;
+    });
+}
+
+#[test]
+fn a_take_waits_for_the_transaction_and_beats_never_do() {
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        for (level, attempt) in [("REPEATABLE READ", 1), ("SERIALIZABLE", 10)] {
+            leader.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await;
+            leader.run("BEGIN").await;
+            leader.assert(7).await.expect("it is held");
+            assert_eq!(write(&store, take(0, attempt, 8)).await, Ok(Outcome::Refused));
+            let since = clock::now();
+            let from = if attempt == 1 { 100 } else { 101 };
+            let beat = Expect::Version(version(from));
+            let beat = with_value(MEMBER, beat, from + 1, &member_value("alive"));
+            assert_eq!(write(&store, beat).await, Ok(applied(from + 1)), "{level}");
+            assert!(
+                clock::now().since(since) < Duration::from_millis(900),
+                "{level}: a beat waited"
+            );
+            leader.run("COMMIT").await;
+        }
+        assert_eq!(write(&store, take(0, 20, 8)).await, Ok(applied(20)));
+    });
+}
+
+#[test]
+fn a_swallowed_error_is_no_fence_and_a_rolled_back_savepoint_neither() {
+    // The traps that the page warns of.
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        let table = format!("{}work", leader.prefix);
+        leader.run(&format!("CREATE TABLE {table} (term BIGINT) ENGINE = InnoDB")).await;
+        leader.run("BEGIN").await;
+        leader.refusal("scheduler", 6).await;
+        leader.run(&format!("INSERT INTO {table} VALUES (6)")).await;
+        leader.run("COMMIT").await;
+        let count = format!("SELECT count(*) FROM {table}");
+        let found: Option<u64> = leader.conn.query_first(count).await.expect("an answer");
+        assert_eq!(found, Some(1), "the server commits what an application lets it");
+        leader.run("BEGIN").await;
+        leader.run("SAVEPOINT s").await;
+        leader.assert(7).await.expect("it is held");
+        leader.run("ROLLBACK TO s").await;
+        // InnoDB keeps the lock of a row that was only read, and nobody promises that.
+        let taken = write(&store, take(0, 1, 8)).await;
+        assert!(taken.is_ok(), "{taken:?}");
+        leader.run("COMMIT").await;
+    });
+}
+
+/// Letters of all kinds, by a sequence of numbers.
+fn odd_name(state: &mut u64) -> String {
+    let mut next = || {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        *state >> 33
+    };
+    let longest = [8, 40, 200, 260, 1_200][next() as usize % 5];
+    let length = 1 + next() % longest;
+    let sets = ["az09_-/AZ", "a=.,: @%'\"\\", "éß☃𝄞ſK", "=%=3D/_hH", "aé b☃"];
+    let letters: Vec<char> = sets[next() as usize % 5].chars().collect();
+    let name: String = (0..length).map(|_| letters[next() as usize % letters.len()]).collect();
+    format!("x{name}")
+}
+
+#[test]
+fn names_become_the_same_keys_in_sql_and_in_the_program() {
+    block_on(async {
+        let (_, mut leader) = scene().await;
+        let mut state = 2;
+        let mut leases = vec![LeaseName::leader(), LeaseName::slot("☃", 3).expect("a slot")];
+        let named = |name: String| LeaseName::new(&name).unwrap_or_else(|error| panic!("{error}"));
+        for length in 1..=210 {
+            leases.push(named("y".repeat(length)));
+            leases.push(named(format!("{}☃", "z".repeat(length))));
+            leases.push(named(format!("{}.{}", "z".repeat(length), "a".repeat(200))));
+        }
+        while leases.len() < 10_000 {
+            let name = odd_name(&mut state);
+            leases.push(named(name.clone()));
+            leases.push(DutyId::new("family", &name).expect("a duty").lease());
+        }
+        let call = format!("CALL {}key('lease/', ?, @place)", leader.prefix);
+        for lease in &leases {
+            leader.conn.exec_drop(&call, (lease.as_str(),)).await.expect("a key");
+            let key: Option<String> = leader.conn.query_first("SELECT @place").await.expect("it");
+            assert_eq!(key.as_deref(), Some(keys::lease(lease).as_str()), "{lease}");
+        }
+    });
+}
+
+#[test]
+fn long_clusters_and_duties_are_found() {
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        let duty = DutyId::new("projections", "orders, eu").expect("a duty").lease();
+        let cut = "…sha256:";
+        for (number, cluster) in [
+            "plain".to_owned(),
+            "x".repeat(255),
+            "x".repeat(256),
+            "é".repeat(300),
+            format!("x{}", "☃".repeat(400)),
+            format!("short{cut}"),
+            format!("{}{cut}{}", "y".repeat(180), "z".repeat(100)),
+            "'; DROP TABLE x; --".to_owned(),
+        ]
+        .iter()
+        .enumerate()
+        {
+            let put = |key: &str, value: String, attempt| {
+                let (key, value) = (Key::new(key), value.into_bytes());
+                let stamp = stamp(attempt);
+                Write::Put(Put { key, expect: Expect::Absent, value, stamp, hint: false })
+            };
+            let attempt = 1000 + 2 * number as u64;
+            let value = lease_value(duty.as_str(), 3, Some("m"));
+            let writes = vec![
+                put(keys::lease(&duty).as_str(), value, attempt),
+                put(MEMBER, member_value("alive"), attempt + 1),
+            ];
+            let exchange = Exchange { writes, reads: Vec::new() };
+            store.exchange(cluster, Lane::Change, exchange).await.expect("a lease");
+            let held = leader.assert_in(cluster, duty.as_str(), 3).await;
+            held.unwrap_or_else(|error| panic!("{cluster}: {error}"));
+            said(leader.assert_in(cluster, duty.as_str(), 2).await);
+        }
+    });
+}
+
+#[test]
+fn a_user_without_rights_on_tables_may_assert_with_the_binary_log_on() {
+    let server = Server::start(&["--log-bin", "--server-id=1"]);
+    block_on(async {
+        let mut root = application(&server.url("root")).await;
+        run(&mut root, "CREATE USER app@'%'").await;
+        run(&mut root, "CREATE USER maker@'%'").await;
+        // No SUPER: it couldn't make a function here.
+        run(&mut root, "GRANT CREATE, CREATE VIEW, CREATE ROUTINE ON app.* TO maker@'%'").await;
+        run(&mut root, "GRANT SELECT, INSERT, UPDATE, DELETE ON app.* TO maker@'%'").await;
+        let url = format!("{}?prefix=x_", server.url("maker"));
+        let store = connect(&url).await;
+        hold(&store).await;
+        let options = MysqlOptions::parse(&format!("{}?prefix=x_", server.url("app")));
+        let grants = options.expect("options").grants_sql();
+        let execute = grants.lines().last().expect("a line");
+        assert!(execute.starts_with("GRANT EXECUTE ON PROCEDURE"), "{grants}");
+        run(&mut root, execute).await;
+
+        let mut app = Leader { conn: application(&server.url("app")).await, prefix: "x_".into() };
+        app.run("BEGIN").await;
+        app.assert(7).await.expect("it is held");
+        assert_eq!(write(&store, take(0, 1, 8)).await, Ok(Outcome::Refused));
+        app.run("COMMIT").await;
+        app.refusal("scheduler", 6).await;
+        let denied = app.conn.query_drop("SELECT value FROM x_records").await;
+        assert!(matches!(denied, Err(Error::Server(said)) if said.code == 1142));
+    });
+}
+
+#[test]
+fn tables_of_a_former_version_get_the_procedure_from_who_may_make_it() {
+    let server = Server::start(&[]);
+    block_on(async {
+        let mut root = application(&server.url("root")).await;
+        let url = |user: &str| format!("{}?prefix=x_", server.url(user));
+        let store = connect(&url("root")).await;
+        run(&mut root, "DROP PROCEDURE app.x_assert").await;
+        run(&mut root, "DROP PROCEDURE app.x_key").await;
+        run(&mut root, "CREATE USER poor@'%'").await;
+        for table in ["records", "meta", "leases", "members"] {
+            let sql = format!("GRANT SELECT, INSERT, UPDATE, DELETE ON app.x_{table} TO poor@'%'");
+            run(&mut root, &sql).await;
+        }
+        let poor = connect(&url("poor")).await;
+        assert_eq!(write(&poor, create("k", 1)).await, Ok(applied(1)));
+        let count = "SELECT count(*) FROM information_schema.ROUTINES WHERE ROUTINE_NAME LIKE 'x%'";
+        let found: Option<u64> = root.query_first(count).await.expect("an answer");
+        assert_eq!(found, Some(0));
+        connect(&url("root")).await;
+        let found: Option<u64> = root.query_first(count).await.expect("an answer");
+        assert_eq!(found, Some(2));
+        // The program that was there before goes on.
+        assert_eq!(write(&store, change("k", 1, 2)).await, Ok(applied(2)));
+    });
+}
+
+#[test]
+fn a_leader_that_hangs_delays_a_take_until_its_session_ends() {
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        // What the page advises on MariaDB.
+        leader.run("SET SESSION idle_write_transaction_timeout = 2").await;
+        leader.run("SET SESSION idle_transaction_timeout = 2").await;
+        leader.run("BEGIN").await;
+        leader.assert(7).await.expect("it is held");
+        let since = clock::now();
+        let mut attempt = 1;
+        while write(&store, take(0, attempt, 8)).await != Ok(applied(attempt)) {
+            attempt += 1;
+        }
+        let taken = clock::now().since(since);
+        assert!(attempt > 1, "the take had to wait");
+        assert!(taken < Duration::from_secs(5), "{taken:?}");
+        assert!(leader.conn.query_drop("COMMIT").await.is_err(), "the server ended the session");
+    });
+}
