@@ -73,7 +73,7 @@ fn architecture(root: &Path) -> Result<Vec<String>> {
             wrong.push(format!("{ARCHITECTURE}: `{quote}`: {why}"));
         }
     }
-    for mutant in reference::core_mutants(root) {
+    for mutant in reference::mutants(root) {
         if !quoted.contains(&format!("mutant:{mutant}").as_str()) {
             wrong.push(format!("{ARCHITECTURE}: the planted mistake {mutant} is not named"));
         }

@@ -45,6 +45,11 @@ pub(crate) const ALL: &[Step] = &[
         run: proofs::sim,
     },
     Step { name: "mutants", about: "every planted mistake is caught", run: proofs::mutants },
+    Step {
+        name: "drill",
+        about: "2,000 runs of whole nodes in virtual time (20,000 with --full), and their planted mistakes",
+        run: proofs::drill,
+    },
     Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
     Step {
         name: "deny",
@@ -65,7 +70,7 @@ pub(crate) const FULL: &[Step] = &[
 
 /// Steps that only compute. Tests mostly wait, so these run beside them, with what tests leave over of
 /// the processors.
-const BESIDE: &[&str] = &["sim", "mutants"];
+const BESIDE: &[&str] = &["sim", "mutants", "drill"];
 
 /// The steps that need the servers.
 const SERVED: &[&str] = &["tests", "s3", "fleet"];

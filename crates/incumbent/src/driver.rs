@@ -35,6 +35,7 @@ use crate::command::{Command, Commands};
 use crate::error::JoinError;
 use crate::grip::Grip;
 use crate::hold::Hold;
+use crate::mutant::{Mutant, planted};
 use crate::open::OpenStore;
 use crate::origin::Origin;
 use crate::shared::{Held, Shared};
@@ -112,6 +113,9 @@ pub(crate) struct Driver {
     load: Option<u64>,
     /// The core panicked, and is to be replaced.
     broken: bool,
+    /// Terms from before that, whose work has not ended yet: until it has, this node doesn't stand
+    /// for their leases (O43).
+    unfinished: BTreeMap<LeaseName, u64>,
     kept: Kept,
     /// A forked child must not beat for its parent.
     origin: Origin,
@@ -181,6 +185,7 @@ impl Driver {
             leaving: None,
             load: None,
             broken: false,
+            unfinished: BTreeMap::new(),
             kept: Kept::default(),
             origin: Origin::here(),
             over: false,
@@ -281,7 +286,10 @@ impl Driver {
         if self.core.member() != Some(member) {
             return trust.stop();
         }
-        let until = self.core.trusted_until();
+        let mut until = self.core.trusted_until();
+        if planted(Mutant::TrustWithoutMargin) {
+            until = until + self.config.timing.margin;
+        }
         self.shared.pulse.beat(self.config.timing.sent(until));
         if !trust.publish(until) && now < until {
             // Its end was seen elsewhere before this thread took in a beat. What hangs from it is

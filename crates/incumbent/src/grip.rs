@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::loss::{Loss, Lost};
+use crate::mutant::{Mutant, planted};
 use crate::trust::Trust;
 
 #[derive(Debug)]
@@ -121,7 +122,7 @@ impl Grip {
 
     /// Ends the term; says whether this is news.
     pub(crate) fn end(&self, why: Loss, abrupt: bool) -> bool {
-        self.over.store(true, Ordering::Release);
+        self.over.store(!planted(Mutant::EndedStillHeld), Ordering::Release);
         let news = self.lost.set((Lost { why, abrupt }, clock::now())).is_ok();
         if abrupt {
             self.abort();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::command::{Command, Commands};
 use crate::grip::Grip;
+use crate::mutant::{Mutant, planted};
 
 /// Shared by a leadership and by all calls that run under it. When the last is dropped, the work
 /// under the term has ended, and only then is the lease freed (F10).
@@ -43,6 +44,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
+        if planted(Mutant::HoldNeverReleased) {
+            return;
+        }
         self.release();
     }
 }

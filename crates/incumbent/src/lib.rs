@@ -86,6 +86,7 @@
 //! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
 //! | others to take over at once, should this process be killed | [`witness::init`] |
 //! | all of this without async | [`blocking`] |
+//! | your own code tested in virtual time | the module `testing`, with the feature of that name |
 //!
 //! # What a lease can promise
 //!

@@ -7,6 +7,7 @@ use incumbent_core::Moment;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::mutant::{Mutant, planted};
 use crate::origin::Origin;
 use crate::{clock, thread};
 
@@ -36,7 +37,9 @@ impl Trust {
             over: CancellationToken::new(),
             origin: Origin::here(),
         });
-        if thread::spawn_runner(watch(Arc::downgrade(&trust))).is_err() {
+        let watched = planted(Mutant::WatchMissing)
+            || thread::spawn_runner(watch(Arc::downgrade(&trust))).is_ok();
+        if !watched {
             trust.end();
         }
         trust

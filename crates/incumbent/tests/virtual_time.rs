@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use incumbent::Node;
-use incumbent::testing::World;
+use incumbent::testing::{Holding, Thread, World, block};
+use incumbent::{Node, family};
 
 fn builder(name: &str) -> incumbent::Builder {
     Node::builder().cluster("test").name(name)
@@ -46,5 +46,115 @@ fn a_node_that_is_cut_off_stops_before_another_begins() {
         world.until(|| leads.iter().any(|lead| lead.is_leader())).await;
         assert!(world.elapsed() < Duration::from_secs(25));
         assert_eq!(world.holdings().iter().filter(|holding| holding.held).count(), 1);
+    });
+}
+
+#[test]
+fn o43_work_from_before_a_panic_of_the_driver_is_waited_for() {
+    World::run(2, |world| async move {
+        let process = world.process("a");
+        let node = process.join(builder("a")).await.unwrap();
+        let running = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&running);
+        let duty = family("work").duties(["one"]).run(move |duty| {
+            let running = Arc::clone(&counted);
+            async move {
+                assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0, "one run at a time");
+                let _running = Running(running);
+                duty.stopped().await;
+                Ok(())
+            }
+        });
+        let _serving = node.serve(duty).unwrap();
+        world.until(|| running.load(Ordering::SeqCst) == 1).await;
+        let former = world.holdings();
+        process.stall(Thread::Work, Duration::from_secs(60));
+        process.break_driver();
+        tokio::time::sleep(Duration::from_secs(55)).await;
+        assert_eq!(running.load(Ordering::SeqCst), 1, "its values are still there");
+        let held = |holding: &&Holding| holding.held && holding.lease == former[0].lease;
+        assert_eq!(world.holdings().iter().filter(held).count(), 0, "and keep the node from it");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(world.holdings().iter().filter(held).count(), 1, "it runs again");
+        assert_eq!(running.load(Ordering::SeqCst), 1);
+    });
+}
+
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_lease_that_is_lost_now_is_won_again() {
+    World::run(3, |world| async move {
+        let process = world.process("a");
+        let node = process.join(builder("a")).await.unwrap();
+        let starts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&starts);
+        let lead = node.lead("scheduler", move |term| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                term.lost().await;
+                Ok(())
+            }
+        });
+        let lead = lead.unwrap();
+        world.until(|| lead.is_leader()).await;
+        let term = lead.term().unwrap();
+        assert!(process.lose("scheduler") && !process.lose("unknown"));
+        assert!(!term.is_held(), "at this very instant");
+        world.until(|| lead.is_leader()).await;
+        assert!(lead.term().unwrap().term() > term.term());
+        assert_eq!(starts.load(Ordering::SeqCst), 2);
+        node.leave().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        for thread in [Thread::Beats, Thread::Runners, Thread::Work] {
+            assert_eq!(process.tasks(thread), 0, "{thread:?}");
+        }
+    });
+}
+
+#[test]
+fn blocking_work_takes_its_time_in_the_world() {
+    World::run(4, |world| async move {
+        let process = world.process("a");
+        let node = process.join(builder("a")).await.unwrap();
+        let lead = node.lead_blocking("scheduler", |term| {
+            while term.is_held() {
+                block(Duration::from_secs(1));
+            }
+            Ok(())
+        });
+        let lead = lead.unwrap();
+        world.until(|| lead.is_leader()).await;
+        let before = world.elapsed();
+        lead.stop().await;
+        let took = world.elapsed() - before;
+        assert!(took <= Duration::from_millis(1_100), "{took:?}");
+        node.leave().await.unwrap();
+    });
+}
+
+/// As docs/testing.md has it.
+#[test]
+fn the_work_stops_when_the_store_is_gone() {
+    World::run(7, |world| async move {
+        let process = world.process("billing-1");
+        let node =
+            process.join(Node::builder().cluster("billing").name("billing-1")).await.unwrap();
+        let lead = node.lead("scheduler", |term| async move {
+            term.lost().await;
+            Ok(())
+        });
+        let lead = lead.unwrap();
+        world.until(|| lead.is_leader()).await;
+
+        process.cut_store();
+        tokio::time::sleep(Duration::from_secs(15)).await; // takes no time
+        assert!(!lead.is_leader());
     });
 }

@@ -9,7 +9,7 @@ use crate::tree;
 pub(super) enum Reference<'a> {
     /// `test:path/to/file.rs::function`
     Test { file: &'a str, function: &'a str },
-    /// `invariant:one-leader`: a checker of the simulator.
+    /// `invariant:one-leader`: a checker of the simulator, or of the drill.
     Invariant(&'a str),
     /// `mutant:no-margin`: a planted mistake.
     Mutant(&'a str),
@@ -48,8 +48,11 @@ impl<'a> Reference<'a> {
                 (!has_test(&text, function)).then(|| format!("{file} has no test {function}"))
             }
             Self::Invariant(name) => {
-                let file = format!("crates/sim/src/invariants/{}.rs", name.replace('-', "_"));
-                says(root, &file, &format!("\"{name}\""))
+                let file =
+                    |of: &str| format!("crates/{of}/src/invariants/{}.rs", name.replace('-', "_"));
+                let wanted = format!("\"{name}\"");
+                let drilled = says(root, &file("drill"), &wanted).is_none();
+                says(root, &file("sim"), &wanted).filter(|_| !drilled)
             }
             Self::Kit(name) => {
                 let file = format!("crates/testkit/src/properties/{}.rs", name.replace('-', "_"));
@@ -66,6 +69,7 @@ impl<'a> Reference<'a> {
                 let flaw = camel(name.strip_prefix("store-").unwrap_or(name));
                 let core = format!("Self::{variant} =>");
                 let found = says(root, "crates/core/src/mutant.rs", &core).is_none()
+                    || says(root, "crates/incumbent/src/mutant.rs", &core).is_none()
                     || says(root, "crates/sim/src/plant.rs", &format!("Self::{variant}")).is_none()
                     || says(root, "crates/sim/src/plant.rs", &format!("Flaw::{flaw}")).is_none();
                 (!found).then(|| "there is no such planted mistake".to_owned())
@@ -102,9 +106,14 @@ fn has_test(text: &str, function: &str) -> bool {
     false
 }
 
-/// The names of all mistakes that can be planted in the core.
-pub(super) fn core_mutants(root: &Path) -> Vec<String> {
-    let text = tree::text(root, "crates/core/src/mutant.rs").unwrap_or_default();
+/// The names of all mistakes that can be planted in the core, or in driver and runners.
+pub(super) fn mutants(root: &Path) -> Vec<String> {
+    let files = ["crates/core/src/mutant.rs", "crates/incumbent/src/mutant.rs"];
+    files.iter().flat_map(|file| mutants_of(root, file)).collect()
+}
+
+fn mutants_of(root: &Path, file: &str) -> Vec<String> {
+    let text = tree::text(root, file).unwrap_or_default();
     let listed = text.lines().skip_while(|line| !line.contains("const ALL")).skip(1);
     let listed = listed.take_while(|line| !line.contains("];"));
     let variant = |line: &str| {
@@ -145,6 +154,8 @@ mod tests {
             "mutant:trust-from-reply",
             "mutant:store-blind-swap",
             "mutant:clock-stops",
+            "mutant:guard-skips-trust",
+            "invariant:steps",
             "fault:store-clock-jump",
             "boundary:late-read",
             "kit:swap-once",
@@ -165,10 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn all_mutants_of_the_core_are_known() {
-        let mutants = core_mutants(&tree::root().unwrap());
+    fn all_mutants_are_known() {
+        let mutants = mutants(&tree::root().unwrap());
         assert!(mutants.len() > 25, "{mutants:?}");
         assert!(mutants.contains(&"trust-from-reply".to_owned()));
+        assert!(mutants.contains(&"guard-skips-trust".to_owned()));
         assert!(mutants.iter().all(|name| kebab(&camel(name)) == *name));
     }
 }

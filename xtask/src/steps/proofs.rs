@@ -12,20 +12,40 @@ use crate::step::{Context, Step, Verdict};
 /// The simulator runs some 65 seeds a second on two idle cores; slow machines get more time.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 
+const SIM: &str = "incumbent-sim";
+const DRILL: &str = "incumbent-drill";
+
 /// Building is hard work, and would disturb the tests.
 pub(super) const BUILD: Step = Step {
     name: "build",
-    about: "the simulator builds",
-    run: |context| plain(&mut context.cargo(&["build", "--release", "--package", "incumbent-sim"])),
+    about: "the simulator and the drill build",
+    run: |context| {
+        let built = plain(&mut context.cargo(&["build", "--release", "--package", SIM]))?;
+        match built {
+            // One after the other: built together they would share features, and be others.
+            Verdict::Passed => {
+                plain(&mut context.cargo(&["build", "--release", "--package", DRILL]))
+            }
+            other => Ok(other),
+        }
+    },
 };
 
 pub(super) fn sim(context: &mut Context) -> Result<Verdict> {
     let seeds = if context.full { "100000" } else { "20000" };
-    simulate(context, &["--seeds", seeds])
+    play(context, SIM, &["--seeds", seeds])
 }
 
 pub(super) fn mutants(context: &mut Context) -> Result<Verdict> {
-    simulate(context, &["--mutants", "--seeds", "300"])
+    play(context, SIM, &["--mutants", "--seeds", "300"])
+}
+
+pub(super) fn drill(context: &mut Context) -> Result<Verdict> {
+    let seeds = if context.full { "20000" } else { "2000" };
+    match play(context, DRILL, &["--seeds", seeds])? {
+        Verdict::Passed => play(context, DRILL, &["--mutants"]),
+        other => Ok(other),
+    }
 }
 
 pub(super) fn demo(context: &mut Context) -> Result<Verdict> {
@@ -46,10 +66,10 @@ pub(super) fn fleet(context: &mut Context) -> Result<Verdict> {
     plain(context.cargo(&["run", "--release"]).args(arguments))
 }
 
-fn simulate(context: &Context, arguments: &[&str]) -> Result<Verdict> {
-    let mut command = context.cargo(&["run", "--release", "--package", "incumbent-sim", "--"]);
+fn play(context: &Context, program: &str, arguments: &[&str]) -> Result<Verdict> {
+    let mut command = context.cargo(&["run", "--release", "--package", program, "--"]);
     // It may run beside the tests: what it prints stays together.
     let ran = process::collect(command.args(arguments), PATIENCE, process::Errors::Collected)?;
-    println!("\n-- incumbent-sim {}\n{}", arguments.join(" "), ran.output.trim_end());
+    println!("\n-- {program} {}\n{}", arguments.join(" "), ran.output.trim_end());
     Ok(if ran.success { Verdict::Passed } else { Verdict::Failed(ran.story) })
 }

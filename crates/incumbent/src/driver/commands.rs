@@ -28,7 +28,9 @@ impl Driver {
         let now = clock::now();
         match command {
             Command::Campaign { lease, contest, candidacy, ballot, drain } => {
-                self.core.campaign(now, lease.clone(), candidacy.clone());
+                if !self.unfinished.contains_key(&lease) {
+                    self.core.campaign(now, lease.clone(), candidacy.clone());
+                }
                 self.leaders.follow(&lease);
                 let contest = Contest { id: contest, candidacy, ballot, drain };
                 self.contests.insert(lease, contest);
@@ -106,6 +108,12 @@ impl Driver {
             self.duty_stopped(&grip);
         }
         self.core.stopped(now, lease, term);
+        if self.unfinished.get(lease) == Some(&term) {
+            self.unfinished.remove(lease);
+            if let Some(contest) = self.contests.get(lease) {
+                self.core.campaign(now, lease.clone(), contest.candidacy.clone());
+            }
+        }
     }
 
     pub(super) fn state(&self) -> Event {

@@ -98,9 +98,10 @@ impl Driver {
     /// This node has the lease of a duty.
     pub(super) fn assigned(&mut self, duty: DutyId, lease: LeaseName, term: u64, member: MemberId) {
         let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
+        let trust = trust.filter(|_| !self.unfinished.contains_key(&lease));
         let (Some((_, trust)), Some((staff, _))) = (trust, self.duties.families.get(duty.family()))
         else {
-            // Nobody here runs it. The leader will notice; until then others may have it.
+            // Nobody here runs it, or can run it yet. The leader will notice; until then others may have it.
             let now = clock::now();
             self.core.stopped(now, &lease, term);
             self.core.abstain(&lease, now + self.config.timing.ttl);

@@ -14,6 +14,7 @@ use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::loss::Loss;
 use crate::member::Member;
+use crate::mutant::{Mutant, planted};
 use crate::shared::Held;
 use crate::trust::Trust;
 
@@ -179,7 +180,9 @@ impl Driver {
             // What nobody has claimed has no work under it.
             drop(contest.ballot.take());
         }
-        self.tell(Event::Lost { lease: lease.clone(), term, why });
+        if !abrupt || !planted(Mutant::LossUntold) {
+            self.tell(Event::Lost { lease: lease.clone(), term, why });
+        }
         self.lost_leader(lease);
     }
 

@@ -11,6 +11,7 @@ use crate::command::Command;
 use crate::error::LeaveError;
 use crate::event::Event;
 use crate::loss::Loss;
+use crate::mutant::{Mutant, planted};
 
 pub(super) struct Leaving {
     drain: Duration,
@@ -113,7 +114,8 @@ impl Driver {
         self.shared.member.store(None);
         let state = self.state();
         self.subscribers.part(&state);
-        for contest in self.contests.values() {
+        let closing = self.contests.values().filter(|_| !planted(Mutant::BallotNeverClosed));
+        for contest in closing {
             contest.ballot.close();
         }
         self.queue.close();

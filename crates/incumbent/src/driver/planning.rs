@@ -8,6 +8,7 @@ use incumbent_duties::{Planned, Planning, PlanningId};
 
 use super::Driver;
 use crate::command::{Command, Commands};
+use crate::mutant::{Mutant, planted};
 use crate::{clock, panic, thread};
 
 /// So many plans that don't return are put up with: each keeps a thread.
@@ -61,7 +62,14 @@ impl Driver {
             return Err(format!("{MOST_HUNG} plans have not returned; another node is to plan"));
         }
         let (id, commands) = (planning.id, self.commands.clone());
-        let started = thread::apart("incumbent-plans", move || make(planning, &commands));
+        let plan = move || make(planning, &commands);
+        let started = match planted(Mutant::PlannedOnTheBeat) {
+            true => {
+                plan();
+                Ok(())
+            }
+            false => thread::apart("incumbent-plans", plan),
+        };
         started.map_err(|error| format!("no thread could be started for it: {error}"))?;
         self.plans.underway = Some((id, clock::now() + limit(self.config.timing.ttl)));
         Ok(())

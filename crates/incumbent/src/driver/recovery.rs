@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use incumbent_core::LeaseName;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
 use incumbent_duties::Node as Protocol;
@@ -14,6 +15,7 @@ use crate::attempt::Outcome;
 use crate::command::Command;
 use crate::event::Event;
 use crate::loss::Loss;
+use crate::mutant::{Mutant, planted};
 use crate::{clock, panic, seed, thread};
 
 /// The first pause after a panic, and the longest.
@@ -48,10 +50,16 @@ pub(crate) async fn run(start: Start) {
 impl Driver {
     /// Nothing of what the core said counts any more. What was asked of this node still does.
     fn break_down(&mut self) {
+        if planted(Mutant::BrokenKeepsTrust) {
+            self.broken = true;
+            return;
+        }
         let trusted = self.trust.take();
         if let Some((_, trust)) = &trusted {
             trust.stop();
         }
+        let unfinished = self.grips.values().map(|grip| (grip.lease.clone(), grip.term));
+        self.unfinished.extend(unfinished);
         self.end_all(Loss::Broken);
         let member = trusted.map(|(member, trust)| {
             trust.end();
@@ -102,7 +110,8 @@ impl Driver {
             self.core =
                 Protocol::new(self.config.clone(), self.placement.clone(), seed::draw(), now);
             self.core.recall(past);
-            for (lease, contest) in &self.contests {
+            let free = |lease: &LeaseName| !self.unfinished.contains_key(lease);
+            for (lease, contest) in self.contests.iter().filter(|(lease, _)| free(lease)) {
                 self.core.campaign(now, lease.clone(), contest.candidacy.clone());
             }
             self.serve_again(now);

@@ -10,6 +10,7 @@ use tokio::task::JoinError;
 
 use crate::error::WorkResult;
 use crate::foreign::{Foreign, drop_elsewhere};
+use crate::mutant::{Mutant, planted};
 use crate::scope::Scope;
 use crate::term::Term;
 use crate::{panic, thread, workers};
@@ -78,7 +79,9 @@ impl Running {
 
     /// Aborts the work if it can be; says whether it can.
     pub(crate) fn abort(&self) -> bool {
-        self.scope.close();
+        if !planted(Mutant::AbortForgotten) {
+            self.scope.close();
+        }
         self.can_abort
     }
 }
@@ -199,6 +202,7 @@ fn outcome(result: WorkResult, term: &Term) -> End {
 
 fn interrupted(error: JoinError, term: &Term) -> End {
     match error.try_into_panic() {
+        Ok(_) if planted(Mutant::PanicIsFinal) => End::RuntimeGone,
         Ok(panic) => panicked(&panic::text(panic), term),
         // Nobody aborts the task itself.
         Err(_) => End::RuntimeGone,

@@ -16,6 +16,7 @@ use crate::campaign::Campaign;
 use crate::candidacy::Overrun;
 use crate::leadership::{Leadership, freed};
 use crate::loss::Lost;
+use crate::mutant::{Mutant, planted};
 use crate::term::Term;
 use crate::{clock, seed, thread};
 
@@ -79,6 +80,9 @@ impl Runner {
             _ = leadership.lost() => {}
             _ = self.stopped(leadership) => {}
         }
+        if planted(Mutant::FreedWhenTold) {
+            leadership.hold().release();
+        }
         self.wait_in_order(&mut running, leadership).await
     }
 
@@ -91,7 +95,9 @@ impl Runner {
 
     /// The work was told to end; it is aborted if it takes too long.
     async fn wait_in_order(&self, running: &mut Running, leadership: &Leadership) -> End {
-        let patience = clock::now() + self.drain;
+        // From when the work was told, which may have been a while ago if this thread stood still.
+        let told = leadership.grip.lost_at().filter(|_| !planted(Mutant::DrainFromNow));
+        let patience = told.unwrap_or_else(clock::now) + self.drain;
         let end = tokio::select! {
             biased;
             end = &mut running.ended => Some(end),

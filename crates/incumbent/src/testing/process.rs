@@ -225,6 +225,18 @@ impl Process {
         self.inside.breaks.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the driver has yet to panic.
+    #[must_use]
+    pub fn is_to_break(&self) -> bool {
+        self.inside.breaks.load(Ordering::Relaxed)
+    }
+
+    /// Whether a thread stands still now.
+    #[must_use]
+    pub fn stands_still(&self, thread: Thread) -> bool {
+        self.inside.stands_still(thread, self.space.instant()).is_some()
+    }
+
     /// How many tasks there are on a thread.
     #[must_use]
     pub fn tasks(&self, thread: Thread) -> i64 {

@@ -78,6 +78,8 @@ pub struct Holding {
     pub trusted: bool,
     /// Until when, on that process's clock.
     pub until: Moment,
+    /// When its work was told to end, on that process's clock.
+    pub told: Option<Moment>,
 }
 
 impl World {
@@ -268,6 +270,7 @@ impl Space {
                     held,
                     trusted,
                     until: grip.until(),
+                    told: grip.lost_at(),
                 })
             })
             .collect()
