@@ -22,7 +22,7 @@ const MOST_LEASES: usize = 32;
 
 /// A write that is wanted; the node stamps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedWrite {
     /// This content, if what is there is as expected.
     Put(Key, Expect, Vec<u8>),
     /// Nothing.
@@ -31,7 +31,7 @@ pub enum Wanted {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Census {
-    members: BTreeMap<MemberId, Seen>,
+    members: BTreeMap<MemberId, Listed>,
     /// Closed members that have nothing but their member record any more. That goes last: it is
     /// the only way to the others.
     cleared: BTreeSet<MemberId>,
@@ -46,7 +46,7 @@ pub(crate) struct Census {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Seen {
+struct Listed {
     record: MemberRecord,
     version: Version,
     /// When the first reply arrived that showed this version.
@@ -81,20 +81,20 @@ impl Census {
 
     /// Whether a member is alive, and was heard of within its ttl as far as the listings tell.
     pub(crate) fn is_heard_of(&self, id: &MemberId, now: Moment) -> bool {
-        let heard = |seen: &Seen| now.since(seen.received) < seen.record.ttl();
+        let heard = |seen: &Listed| now.since(seen.received) < seen.record.ttl();
         self.is_alive(id) && self.members.get(id).is_some_and(heard)
     }
 
     /// When the first of the living expires, unless it is heard of.
     pub(crate) fn next_expiry(&self) -> Moment {
-        let expires = |seen: &Seen| seen.gone.unwrap_or(seen.received) + seen.record.ttl();
+        let expires = |seen: &Listed| seen.gone.unwrap_or(seen.received) + seen.record.ttl();
         let alive = self.members.values().filter(|seen| seen.record.state == MemberState::Alive);
         alive.map(expires).min().unwrap_or(Moment::NEVER)
     }
 
     /// Whether something is left behind, which is to be deleted in its time.
     pub(crate) fn has_remains(&self) -> bool {
-        let ended = |seen: &Seen| seen.record.state != MemberState::Alive;
+        let ended = |seen: &Listed| seen.record.state != MemberState::Alive;
         !self.finished.is_empty() || self.members.values().any(ended)
     }
 
@@ -121,8 +121,10 @@ impl Census {
                     // A stale read: while it counts as alive, records are written for it.
                     self.cleared.remove(&record.id);
                 }
-                self.members
-                    .insert(record.id.clone(), Seen { record, version, received: now, gone: None });
+                self.members.insert(
+                    record.id.clone(),
+                    Listed { record, version, received: now, gone: None },
+                );
             }
         }
         let before = self.members.len();
@@ -204,7 +206,12 @@ impl Census {
     }
 
     /// Decides what to close and what to delete.
-    pub(crate) fn review(&mut self, now: Moment, timing: &Timing, planted: Planted) -> Vec<Wanted> {
+    pub(crate) fn review(
+        &mut self,
+        now: Moment,
+        timing: &Timing,
+        planted: Planted,
+    ) -> Vec<WantedWrite> {
         let mut writes = Vec::new();
         self.clearing.clear();
         for (id, seen) in &self.members {
@@ -215,13 +222,13 @@ impl Census {
             let quiet = now.since(seen.received);
             match seen.record.state {
                 MemberState::Alive if planted.is(Mutant::AliveDeleted) && quiet > ttl / 3 => {
-                    writes.push(Wanted::Delete(keys::member(id)));
+                    writes.push(WantedWrite::Delete(keys::member(id)));
                 }
                 MemberState::Alive if seen.gone.is_some() => {}
                 MemberState::Alive if quiet >= ttl => {
                     let closed = seen.record.closed(MemberState::Expired);
                     let expect = Expect::Version(seen.version.clone());
-                    writes.push(Wanted::Put(keys::member(id), expect, closed.bytes()));
+                    writes.push(WantedWrite::Put(keys::member(id), expect, closed.bytes()));
                 }
                 MemberState::Left | MemberState::Expired if quiet >= timing.visible => {
                     delete(&mut writes, &self.cleared, &mut self.clearing, id);
@@ -242,7 +249,7 @@ impl Census {
         }
         let room = MOST_WRITES.saturating_sub(writes.len());
         let over = self.finished.iter().filter(|(_, at)| now >= **at);
-        writes.extend(over.take(room).map(|(key, _)| Wanted::Delete(key.clone())));
+        writes.extend(over.take(room).map(|(key, _)| WantedWrite::Delete(key.clone())));
         writes
     }
 
@@ -256,17 +263,17 @@ impl Census {
 }
 
 fn delete(
-    writes: &mut Vec<Wanted>,
+    writes: &mut Vec<WantedWrite>,
     cleared: &BTreeSet<MemberId>,
     clearing: &mut Vec<MemberId>,
     id: &MemberId,
 ) {
-    writes.push(Wanted::Delete(keys::profile(id)));
-    writes.push(Wanted::Delete(keys::roster(id)));
-    writes.push(Wanted::Delete(keys::report(id)));
+    writes.push(WantedWrite::Delete(keys::profile(id)));
+    writes.push(WantedWrite::Delete(keys::roster(id)));
+    writes.push(WantedWrite::Delete(keys::report(id)));
     if cleared.contains(id) {
         // The others once more: what was on its way to them may have landed since.
-        writes.push(Wanted::Delete(keys::member(id)));
+        writes.push(WantedWrite::Delete(keys::member(id)));
     } else {
         clearing.push(id.clone());
     }

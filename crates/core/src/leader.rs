@@ -5,18 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::census::Wanted;
+pub use crate::census::WantedWrite;
 
 use crate::census::Census;
 use crate::keys;
 use crate::mutant::{Mutant, Planted};
 use crate::names::MemberId;
+use crate::node::Config;
+use crate::outbox::{Answered, Outbox, Purpose};
 use crate::records::{
     Board, ClusterLead, Content, FORMAT, Intent, MemberRecord, MemberState, Profile, View,
     ViewEntry,
 };
 use crate::settings::Timing;
-use crate::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply, Version};
+use crate::store::{Found, Key, Lane, Outcome, Read, Record, Version};
 use crate::stored::{Stored, see};
 use crate::time::Moment;
 
@@ -27,7 +29,7 @@ const LARGEST_PAGE: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     term: u64,
-    stage: Stage,
+    stage: LeaderStage,
     /// When to list again.
     next: Moment,
     /// When it was listed last.
@@ -65,7 +67,7 @@ pub struct Leader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Stage {
+enum LeaderStage {
     /// List at [`Leader::next`].
     Idle,
     Listing,
@@ -80,18 +82,18 @@ enum Published {
     Board(Board),
 }
 
-/// What the leader wants done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    List(Vec<Read>),
-    Write(Vec<Wanted>),
+/// What a request of the leader's was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum LeaderErrand {
+    List,
+    Write,
 }
 
 impl Leader {
     pub(crate) fn new(term: u64) -> Self {
         Self {
             term,
-            stage: Stage::Idle,
+            stage: LeaderStage::Idle,
             next: Moment::START,
             last: Moment::START,
             hinted: false,
@@ -181,9 +183,9 @@ impl Leader {
 
     pub(crate) fn wake_at(&self) -> Moment {
         match self.stage {
-            Stage::Idle => self.next,
-            Stage::Listed => Moment::START,
-            Stage::Listing | Stage::Writing => Moment::NEVER,
+            LeaderStage::Idle => self.next,
+            LeaderStage::Listed => Moment::START,
+            LeaderStage::Listing | LeaderStage::Writing => Moment::NEVER,
         }
     }
 
@@ -193,26 +195,23 @@ impl Leader {
         self.next = self.next.min(now.max(self.last + Duration::from_millis(200)));
     }
 
-    pub(crate) fn step(
-        &mut self,
-        now: Moment,
-        timing: &Timing,
-        max_value: usize,
-        planted: Planted,
-    ) -> Option<Step> {
+    pub(crate) fn poll(&mut self, now: Moment, config: &Config, outbox: &mut Outbox) {
+        let timing = &config.timing;
         match self.stage {
-            Stage::Idle if now >= self.next => {
-                self.stage = Stage::Listing;
+            LeaderStage::Idle if now >= self.next => {
+                self.stage = LeaderStage::Listing;
                 self.last = now;
                 self.hinted = false;
-                Some(Step::List(self.reads(now, timing)))
+                let reads = self.reads(now, timing);
+                outbox.ask(now, Lane::Watch, reads, Purpose::Leader(LeaderErrand::List));
             }
-            Stage::Listed if self.filling => {
-                self.stage = Stage::Listing;
-                Some(Step::List(self.reads(now, timing)))
+            LeaderStage::Listed if self.filling => {
+                self.stage = LeaderStage::Listing;
+                let reads = self.reads(now, timing);
+                outbox.ask(now, Lane::Watch, reads, Purpose::Leader(LeaderErrand::List));
             }
-            Stage::Listed => {
-                let writes = self.review(now, timing, max_value, planted);
+            LeaderStage::Listed => {
+                let writes = self.review(now, timing, config.max_value, config.planted);
                 self.next = self.next_listing(now, timing);
                 self.tried.clear();
                 if std::mem::take(&mut self.profile_moved) && self.stale_profiles().next().is_some()
@@ -224,13 +223,14 @@ impl Leader {
                     self.hint(now);
                 }
                 if writes.is_empty() {
-                    self.stage = Stage::Idle;
-                    return None;
+                    self.stage = LeaderStage::Idle;
+                    return;
                 }
-                self.stage = Stage::Writing;
-                Some(Step::Write(writes))
+                self.stage = LeaderStage::Writing;
+                let writes = writes.into_iter().map(|wanted| outbox.stamped(wanted)).collect();
+                outbox.write(now, writes, Purpose::Leader(LeaderErrand::Write));
             }
-            Stage::Idle | Stage::Listing | Stage::Writing => None,
+            LeaderStage::Idle | LeaderStage::Listing | LeaderStage::Writing => {}
         }
     }
 
@@ -276,19 +276,26 @@ impl Leader {
         (now + timing.beat).min(self.census.next_expiry()).max(now + Duration::from_millis(20))
     }
 
-    /// Takes in a listing.
-    pub(crate) fn listed(
+    pub(crate) fn replied(
         &mut self,
         now: Moment,
-        answer: Result<&Reply, ErrorKind>,
-        timing: &Timing,
-        planted: Planted,
+        asked: LeaderErrand,
+        answer: Answered<'_>,
+        config: &Config,
     ) {
-        if self.stage != Stage::Listing {
+        match asked {
+            LeaderErrand::List => self.listed(now, answer, &config.timing, config.planted),
+            LeaderErrand::Write => self.wrote(now, answer),
+        }
+    }
+
+    /// Takes in a listing.
+    fn listed(&mut self, now: Moment, answer: Answered<'_>, timing: &Timing, planted: Planted) {
+        if self.stage != LeaderStage::Listing {
             return;
         }
         let Ok(reply) = answer else {
-            self.stage = Stage::Idle;
+            self.stage = LeaderStage::Idle;
             self.filling = false;
             self.page = (self.page / 2).max(1);
             self.next = now + Duration::from_millis(500);
@@ -313,7 +320,7 @@ impl Leader {
         }
         let more = self.stale_profiles().next().is_some();
         self.filling = more;
-        self.stage = Stage::Listed;
+        self.stage = LeaderStage::Listed;
     }
 
     fn see_members(&mut self, now: Moment, records: &[Record]) {
@@ -359,20 +366,20 @@ impl Leader {
         timing: &Timing,
         max_value: usize,
         planted: Planted,
-    ) -> Vec<Wanted> {
+    ) -> Vec<WantedWrite> {
         let mut writes = self.census.review(now, timing, planted);
         writes.extend(self.publish(max_value, planted));
         writes
     }
 
     /// The view if it changed, then the board that points to it.
-    fn publish(&mut self, max_value: usize, planted: Planted) -> Option<Wanted> {
+    fn publish(&mut self, max_value: usize, planted: Planted) -> Option<WantedWrite> {
         let view = self.current_view(max_value);
         let stored = self.view.content.as_ref();
         // A later term than ours there is one that the store has forgotten since: the lease is ours.
         let steady = stored.is_some_and(|stored| stored.members == view.members);
         if !steady || planted.is(Mutant::RewritesSteadyView) {
-            let put = Wanted::Put(keys::view(), self.view.expect(), view.bytes());
+            let put = WantedWrite::Put(keys::view(), self.view.expect(), view.bytes());
             self.publishing = Some(Published::View(view));
             // From now on the view may be there, whatever is heard of it: the board is behind
             // until it was raised.
@@ -384,17 +391,17 @@ impl Leader {
         }
         let mut board = self.board.content.clone().unwrap_or_else(Board::fresh);
         board.view += 1;
-        let put = Wanted::Put(keys::board(), self.board.expect(), board.bytes());
+        let put = WantedWrite::Put(keys::board(), self.board.expect(), board.bytes());
         self.publishing = Some(Published::Board(board));
         Some(put)
     }
 
     /// Takes in what became of the writes.
-    pub(crate) fn wrote(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
-        if self.stage != Stage::Writing {
+    fn wrote(&mut self, now: Moment, answer: Answered<'_>) {
+        if self.stage != LeaderStage::Writing {
             return;
         }
-        self.stage = Stage::Idle;
+        self.stage = LeaderStage::Idle;
         self.census.wrote(answer.is_ok());
         // What was closed, refused or published shows in the next listing.
         self.next = if answer.is_ok() { now } else { now + Duration::from_millis(500) };

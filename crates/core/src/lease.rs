@@ -18,6 +18,18 @@ pub(crate) enum Known {
     Record(Box<LeaseRecord>, Version),
 }
 
+/// Where a node stands with a lease.
+/// ```text
+///            take                     applied
+///  Seeking ───────▶ Taking ──────────────────────────────▶ Held
+///   ▲  ▲               │ refused, in doubt                  ▲ │ resigned, withdrawn, leaving
+///   │  └───────────────┤                                    │ ▼
+///   │                  │ applied after the store forgot     │ Stopping
+///   │                  └──────▶ Proving ── a beat shows ────┘ │ work stopped
+///   │                              that our member is there   ▼
+///   └──────────────── freed, or another's by now ◀─ Freeing ◀─ ToFree
+/// ```
+/// The end of the member leads back to Seeking from everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     /// Not held: looking, waiting, or nothing at all if not wanted.

@@ -1,4 +1,5 @@
-//! The protocol of incumbent as pure state machines: no I/O, no clock, no threads.
+//! Election and membership as pure state machines: no I/O, no clock, no threads. Which node runs which
+//! duty is decided in `incumbent-duties`, which builds on this crate and of which nothing here knows.
 //!
 //! A program uses the crate `incumbent`; this one is for reading, for checking, and for those
 //! who write a store ([`store`]) or a driver of their own.
@@ -12,13 +13,15 @@
 //! | `member` | one incarnation of a node: its beats, and the trust that follows from them |
 //! | `watch` | when another member may be closed, and when to look at it again |
 //! | `lease` and `node::decide` | what to do about a lease |
-//! | `leader` | what the leader of the cluster does |
+//! | [`outbox`] | what goes out: requests with their stamps and deadlines, and events |
+//! | [`leader`] | what the leader of the cluster does |
 //! | [`mutant`] | mistakes that can be planted in all of these, to show that checkers bite |
 
 pub mod backoff;
 mod candidacy;
 mod census;
 mod farewell;
+mod introduction;
 pub mod keys;
 pub mod leader;
 mod lease;
@@ -26,6 +29,7 @@ mod member;
 pub mod mutant;
 pub mod names;
 mod node;
+pub mod outbox;
 pub mod own;
 pub mod random;
 pub mod records;
@@ -39,6 +43,7 @@ mod watch;
 pub use candidacy::{Candidacy, Preference};
 pub use member::Ending;
 pub use names::{LeaseKind, LeaseName, MemberId};
-pub use node::{Brought, Config, Event, Loss, Node, Past, Request, RequestId, Sighting};
+pub use node::{Brought, Config, Event, Loss, Node, Past, Sighting};
+pub use outbox::{Request, RequestId};
 pub use settings::Timing;
 pub use time::Moment;

@@ -1,9 +1,22 @@
 //! One incarnation of a node: its record, its beats and the trust that follows from them.
+//!
+//! ```text
+//!         sent            applied             ┌── beat applied: trust until sent + ttl − margin
+//!  Fresh ─────▶ Creating ─────────▶ Alive ◀───┘
+//!                  │                 │ │
+//!                  │ refused, or     │ └── beat refused: read back ── ours after all ──▶ Alive
+//!                  │ in doubt        │                                 └ closed or gone ─▶ Ended
+//!                  ▼                 └── trust ran out ──▶ Ended
+//!          abandoned: the id is never used
+//! ```
+//!
+//! A beat in doubt stretches no trust, unless a later read shows that it was applied. Who has ended
+//! says farewell once its work has stopped, and the node joins again under a new id.
 
 use std::time::Duration;
 
 use crate::backoff::Backoff;
-use crate::mutant::{Mutant, Planted};
+use crate::mutant::{Mutant, Planted, fault};
 use crate::names::MemberId;
 use crate::random::Random;
 use crate::records::{Content, MemberRecord, MemberState};
@@ -27,7 +40,7 @@ pub enum Ending {
 
 /// What the member wants done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MemberStep {
     /// Create the record.
     Create(MemberRecord),
     /// Beat.
@@ -41,7 +54,7 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Member {
     pub(crate) id: MemberId,
-    stage: Stage,
+    stage: Life,
     /// Trust ends here. Every question compares the clock with it when asked.
     until: Moment,
     /// When this incarnation became alive.
@@ -52,15 +65,15 @@ pub(crate) struct Member {
     /// How often its profile and its report changed, as the next beat says.
     changes: Changes,
     /// Creations that may still land, which only a planted mistake has.
-    doubtful: Vec<Attempt>,
+    doubtful: Vec<BeatAttempt>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Stage {
+enum Life {
     /// To be created at this moment.
     Fresh(Moment),
     /// The creation was sent.
-    Creating(Attempt),
+    Creating(BeatAttempt),
     Alive(Alive),
 }
 
@@ -75,9 +88,9 @@ struct Alive {
     /// A beat was refused: read before anything else.
     refused: bool,
     /// Beats that may have been applied, or may still be.
-    unsettled: Vec<Attempt>,
+    unsettled: Vec<BeatAttempt>,
     /// The beat on its way.
-    sending: Option<Attempt>,
+    sending: Option<BeatAttempt>,
     acknowledged: u64,
 }
 
@@ -91,7 +104,7 @@ pub(crate) struct Changes {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Attempt {
+struct BeatAttempt {
     number: u64,
     sent: Moment,
     interval: Duration,
@@ -102,7 +115,7 @@ impl Member {
     pub(crate) fn new(id: MemberId, timing: &Timing, at: Moment) -> Self {
         Self {
             id,
-            stage: Stage::Fresh(at),
+            stage: Life::Fresh(at),
             until: Moment::START,
             since: at,
             // Quick to the end: what is left when an outage is over decides whether it cost anything.
@@ -120,7 +133,7 @@ impl Member {
 
     /// Whether its creation was acknowledged.
     pub(crate) fn is_alive(&self) -> bool {
-        matches!(self.stage, Stage::Alive(_))
+        matches!(self.stage, Life::Alive(_))
     }
 
     /// Whether it may believe that it is alive.
@@ -130,31 +143,26 @@ impl Member {
 
     /// Whether a beat or read-back is on its way.
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(&self.stage, Stage::Alive(alive) if alive.waiting)
+        matches!(&self.stage, Life::Alive(alive) if alive.waiting)
     }
 
     /// The version to expect when closing it, once it is alive.
     pub(crate) fn version(&self) -> Option<&Version> {
         match &self.stage {
-            Stage::Alive(alive) => Some(&alive.version),
-            Stage::Fresh(_) | Stage::Creating(_) => None,
+            Life::Alive(alive) => Some(&alive.version),
+            Life::Fresh(_) | Life::Creating(_) => None,
         }
     }
 
     /// When [`Self::step`] has something to do.
     pub(crate) fn wake_at(&self, planted: Planted) -> Moment {
         match &self.stage {
-            Stage::Fresh(at) => *at,
-            Stage::Creating(_) => Moment::NEVER,
-            Stage::Alive(alive) if planted.is(Mutant::CreateRetriedAndBeatsOn) => {
-                if alive.waiting {
-                    Moment::NEVER
-                } else {
-                    alive.due
-                }
+            Life::Fresh(at) => *at,
+            Life::Creating(_) => Moment::NEVER,
+            Life::Alive(alive) => {
+                let due = if alive.waiting { Moment::NEVER } else { alive.due };
+                fault!(planted, CreateRetriedAndBeatsOn => due, self.until.min(due))
             }
-            Stage::Alive(alive) if alive.waiting => self.until,
-            Stage::Alive(alive) => self.until.min(alive.due),
         }
     }
 
@@ -165,32 +173,30 @@ impl Member {
         timing: &Timing,
         random: &mut Random,
         planted: Planted,
-    ) -> Option<Step> {
+    ) -> Option<MemberStep> {
         if let Some(ending) = self.ended(now, planted) {
-            return Some(Step::End(ending));
+            return Some(MemberStep::End(ending));
         }
         match &mut self.stage {
-            Stage::Fresh(at) if now >= *at => {
+            Life::Fresh(at) if now >= *at => {
                 let attempt = attempt(&mut self.attempts, now, timing, random);
                 let record = self.record(&attempt, timing);
-                self.stage = Stage::Creating(attempt);
-                Some(Step::Create(record))
+                self.stage = Life::Creating(attempt);
+                Some(MemberStep::Create(record))
             }
-            Stage::Alive(alive) if !alive.waiting && now >= alive.due => {
+            Life::Alive(alive) if !alive.waiting && now >= alive.due => {
                 alive.waiting = true;
                 if alive.refused {
-                    return Some(Step::ReadBack);
+                    return Some(MemberStep::ReadBack);
                 }
                 let expect = Expect::Version(alive.version.clone());
                 let attempt = attempt(&mut self.attempts, now, timing, random);
                 alive.sending = Some(attempt.clone());
                 let mut record = self.record(&attempt, timing);
-                if planted.is(Mutant::TtlChangesInMidLife) {
-                    record.ttl_ms /= 2;
-                }
-                Some(Step::Beat(record, expect))
+                record.ttl_ms /= fault!(planted, TtlChangesInMidLife => 2, 1);
+                Some(MemberStep::Beat(record, expect))
             }
-            Stage::Fresh(_) | Stage::Creating(_) | Stage::Alive(_) => None,
+            Life::Fresh(_) | Life::Creating(_) | Life::Alive(_) => None,
         }
     }
 
@@ -214,7 +220,7 @@ impl Member {
     /// Has a beat sent at once, after the one on its way if there is one.
     pub(crate) fn beat_soon(&mut self, now: Moment) {
         self.changes.urgent = true;
-        if let Stage::Alive(alive) = &mut self.stage
+        if let Life::Alive(alive) = &mut self.stage
             && !alive.refused
         {
             alive.due = alive.due.min(now);
@@ -229,8 +235,8 @@ impl Member {
     /// The number of the last beat that is known to have been applied.
     pub(crate) fn acknowledged(&self) -> u64 {
         match &self.stage {
-            Stage::Alive(alive) => alive.acknowledged,
-            Stage::Fresh(_) | Stage::Creating(_) => 0,
+            Life::Alive(alive) => alive.acknowledged,
+            Life::Fresh(_) | Life::Creating(_) => 0,
         }
     }
 
@@ -240,13 +246,12 @@ impl Member {
     }
 
     fn ended(&self, now: Moment, planted: Planted) -> Option<Ending> {
-        if planted.is(Mutant::CreateRetriedAndBeatsOn) {
-            return None;
-        }
-        (self.is_alive() && now >= self.until).then_some(Ending::TrustRanOut)
+        let over = self.is_alive() && now >= self.until;
+        let over = fault!(planted, CreateRetriedAndBeatsOn => false, over);
+        over.then_some(Ending::TrustRanOut)
     }
 
-    fn record(&self, attempt: &Attempt, timing: &Timing) -> MemberRecord {
+    fn record(&self, attempt: &BeatAttempt, timing: &Timing) -> MemberRecord {
         let mut record = MemberRecord::joining(self.id.clone(), timing.ttl, attempt.interval);
         record.beat = attempt.number;
         record.profile = self.changes.profile;
@@ -269,12 +274,12 @@ impl Member {
         timing: &Timing,
         planted: Planted,
     ) -> bool {
-        let Stage::Creating(attempt) = &self.stage else { return true };
+        let Life::Creating(attempt) = &self.stage else { return true };
         let Ok(Outcome::Applied(version)) = outcome else { return false };
-        let from = if planted.is(Mutant::TrustFromReply) { now } else { attempt.sent };
+        let from = fault!(planted, TrustFromReply => now, attempt.sent);
         self.until = trust_from(from, timing, planted);
         self.since = now;
-        self.stage = Stage::Alive(Alive {
+        self.stage = Life::Alive(Alive {
             version: version.clone(),
             due: attempt.sent + attempt.interval,
             waiting: false,
@@ -288,7 +293,7 @@ impl Member {
 
     /// Sends the creation again under the same id, which only a planted mistake does.
     pub(crate) fn create_again(&mut self, at: Moment) {
-        if let Stage::Creating(attempt) = std::mem::replace(&mut self.stage, Stage::Fresh(at)) {
+        if let Life::Creating(attempt) = std::mem::replace(&mut self.stage, Life::Fresh(at)) {
             self.doubtful.push(attempt);
         }
     }
@@ -302,7 +307,7 @@ impl Member {
         random: &mut Random,
         planted: Planted,
     ) {
-        let Stage::Alive(alive) = &mut self.stage else { return };
+        let Life::Alive(alive) = &mut self.stage else { return };
         let Some(attempt) = alive.sending.take() else { return };
         alive.waiting = false;
         match outcome {
@@ -313,7 +318,7 @@ impl Member {
                 alive.due = if self.changes.urgent { now } else { due };
                 alive.unsettled.clear();
                 alive.acknowledged = attempt.number;
-                let from = if planted.is(Mutant::TrustFromReply) { now } else { attempt.sent };
+                let from = fault!(planted, TrustFromReply => now, attempt.sent);
                 self.until = self.until.max(trust_from(from, timing, planted));
                 self.retry.reset();
             }
@@ -340,7 +345,7 @@ impl Member {
         random: &mut Random,
         planted: Planted,
     ) -> Option<Ending> {
-        let Stage::Alive(alive) = &mut self.stage else { return None };
+        let Life::Alive(alive) = &mut self.stage else { return None };
         alive.waiting = false;
         let Ok(found) = found else {
             alive.due = now + self.retry.pause(random);
@@ -374,17 +379,17 @@ impl Member {
         alive.due = own.sent + own.interval;
         alive.unsettled.clear();
         self.retry.reset();
-        let from = if planted.is(Mutant::SettledBeatTrustsFromRead) { now } else { own.sent };
+        let from = fault!(planted, SettledBeatTrustsFromRead => now, own.sent);
         self.until = self.until.max(trust_from(from, timing, planted));
         None
     }
 }
 
 fn trust_from(sent: Moment, timing: &Timing, planted: Planted) -> Moment {
-    if planted.is(Mutant::NoMargin) { sent + timing.ttl } else { sent + timing.trust() }
+    sent + fault!(planted, NoMargin => timing.ttl, timing.trust())
 }
 
-fn attempt(attempts: &mut u64, now: Moment, timing: &Timing, random: &mut Random) -> Attempt {
+fn attempt(attempts: &mut u64, now: Moment, timing: &Timing, random: &mut Random) -> BeatAttempt {
     *attempts += 1;
     let interval = if timing.jitter {
         random.span(timing.beat.mul_f64(0.9), timing.beat.mul_f64(1.1))
@@ -393,7 +398,7 @@ fn attempt(attempts: &mut u64, now: Moment, timing: &Timing, random: &mut Random
     };
     // The record announces whole milliseconds, and the next beat keeps to what was announced.
     let interval = Duration::from_millis(interval.as_millis().max(1) as u64);
-    Attempt { number: *attempts, sent: now, interval }
+    BeatAttempt { number: *attempts, sent: now, interval }
 }
 
 #[cfg(test)]
@@ -417,7 +422,7 @@ mod tests {
             let over = now + timing.ttl.mul_f64(0.4);
             while now < over {
                 let step = member.step(now, &timing, &mut random, planted);
-                assert!(matches!(step, Some(Step::Beat(..))), "{step:?}");
+                assert!(matches!(step, Some(MemberStep::Beat(..))), "{step:?}");
                 member.beaten(now, Err(ErrorKind::Unavailable), &timing, &mut random, planted);
                 now = member.wake_at(planted);
             }
@@ -439,7 +444,7 @@ mod tests {
             let mut random = Random::new(1);
             let mut member = Member::new(MemberId::draw(&mut random), &timing, Moment::START);
             let step = member.step(Moment::START, &timing, &mut random, planted);
-            let Some(Step::Create(record)) = step else { panic!("{step:?}") };
+            let Some(MemberStep::Create(record)) = step else { panic!("{step:?}") };
             let version = Outcome::Applied(Version::new("1"));
             assert!(member.created(Moment::START, Ok(&version), &timing, planted));
             let now = member.wake_at(planted);

@@ -4,6 +4,14 @@
 //! checked is what runs; without the feature `mutants` every question is answered with a
 //! constant `false` and the mistakes compile to nothing.
 
+/// What is done instead where a mistake is planted, and what is done: one line, and never a branch.
+macro_rules! fault {
+    ($planted:expr, $mutant:ident => $wrong:expr, $right:expr) => {
+        if $planted.is($crate::mutant::Mutant::$mutant) { $wrong } else { $right }
+    };
+}
+pub(crate) use fault;
+
 /// A mistake that can be planted in the core.
 #[allow(missing_docs, reason = "each is described by `story`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,7 +7,6 @@
 mod api;
 mod decide;
 mod event;
-mod farewells;
 mod losses;
 mod past;
 mod proof;
@@ -16,20 +15,21 @@ mod replies;
 mod rider;
 mod standing;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::farewell::Farewell;
+use crate::farewell::Farewells;
+use crate::introduction::Introduction;
 use crate::keys;
 use crate::leader::Leader;
 use crate::lease::{JUMP, Lease, Memory, Stage};
-use crate::member::{self, Ending, Member};
-use crate::mutant::{Mutant, Planted};
+use crate::member::{Ending, Member, MemberStep};
+use crate::mutant::{Mutant, Planted, fault};
 use crate::names::{LeaseKind, LeaseName, MemberId};
-use crate::own::{self, OwnRecord};
+use crate::outbox::{Outbox, Purpose, RequestId};
 use crate::random::Random;
 use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, View};
 use crate::settings::Timing;
-use crate::store::{Exchange, Expect, Key, Lane, Put, Read, Stamp, Version, Write};
+use crate::store::{Expect, Key, Lane, Read, Version, Write};
 use crate::sweep::Sweep;
 use crate::time::Moment;
 use crate::watch::Watch;
@@ -38,6 +38,7 @@ use rider::Rider;
 pub use api::Sighting;
 pub use event::{Event, Loss};
 pub use past::Past;
+pub(crate) use reads::Followed;
 pub use rider::Brought;
 
 /// What a node is, fixed for its life.
@@ -59,44 +60,19 @@ pub struct Config {
     pub planted: Planted,
 }
 
-/// Names a request until its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub u64);
-
-/// Something to be sent to the store. Requests of one lane may be sent together.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Request {
-    /// To be given back with the reply.
-    pub id: RequestId,
-    /// Which queue it belongs to.
-    pub lane: Lane,
-    /// What to send.
-    pub exchange: Exchange,
-    /// A reply after this is not waited for: the outcome counts as unknown.
-    pub deadline: Moment,
-}
-
 /// One node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     config: Config,
     random: Random,
-    writer: u64,
-    stamps: u64,
-    /// The next write repeats the last stamp, which only a planted mistake does.
-    repeats: bool,
-    requests: u64,
+    outbox: Outbox,
     /// Wall-clock milliseconds, for display alone.
     wall_ms: u64,
 
     member: Option<Member>,
-    profile: OwnRecord,
-    /// How often what the profile says has changed, and which of these was written last.
-    profiles: u64,
-    profile_made: u64,
-    joined_ms: u64,
+    introduction: Introduction,
     rider: Rider,
-    farewells: Vec<Farewell>,
+    farewells: Farewells,
     joins: crate::backoff::Backoff,
     leaving: bool,
 
@@ -117,84 +93,31 @@ pub struct Node {
     leader: Option<Leader>,
     sweep: Sweep,
     index: reads::Index,
-
-    pending: BTreeMap<RequestId, Pending>,
-    outbox: VecDeque<Request>,
-    events: VecDeque<QueuedEvent>,
-}
-
-/// Events are made of records, which the model checker hashes by their text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct QueuedEvent(Event);
-
-impl std::hash::Hash for QueuedEvent {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        format!("{:?}", self.0).hash(state);
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Pending {
-    purpose: Purpose,
-    /// The member under which it was sent; replies to a former incarnation are ignored.
-    member: Option<MemberId>,
-    sent: Moment,
-    deadline: Moment,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Purpose {
-    Create,
-    Beat,
-    ReadBack,
-    Profile,
-    ProfileRead,
-    FarewellClose(MemberId),
-    FarewellRead(MemberId),
-    Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
-    Take(LeaseName, LeaseRecord),
-    Free(LeaseName, u64, LeaseRecord),
-    Touch(LeaseName, LeaseRecord),
-    Close(MemberRecord),
-    Confirm(LeaseName, u64),
-    Index(reads::Followed),
-    Obeyed,
-    LeaderList,
-    LeaderWrite,
-    SweepLook,
-    SweepWrite,
-    Errand,
 }
 
 impl Node {
     /// A node that joins at once.
     #[must_use]
     pub fn new(config: Config, seed: u64, now: Moment) -> Self {
-        let mut config = config;
-        if config.planted.is(Mutant::RecordsUnbounded) {
-            config.max_value = usize::MAX;
-        }
+        let max_value = fault!(config.planted, RecordsUnbounded => usize::MAX, config.max_value);
+        let config = Config { max_value, ..config };
         let mut random = Random::new(seed);
         let writer = random.number();
         let id = MemberId::draw(&mut random);
         let member = Member::new(id, &config.timing, now);
         let ttl = config.timing.ttl;
-        let profile = OwnRecord::new(&config.timing);
+        let mut outbox = Outbox::new(writer, config.timing.request);
+        outbox.sends_for(Some(&member.id));
+        let introduction = Introduction::new(&config.timing);
         let mut node = Self {
             config,
             random,
-            writer,
-            stamps: 0,
-            repeats: false,
-            requests: 0,
+            outbox,
             wall_ms: 0,
             member: Some(member),
-            profile,
-            profiles: 1,
-            profile_made: 0,
-            joined_ms: 0,
+            introduction,
             rider: Rider::default(),
-            farewells: Vec::new(),
+            farewells: Farewells::default(),
             joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
             leaving: false,
             leases: BTreeMap::new(),
@@ -209,9 +132,6 @@ impl Node {
             leader: None,
             sweep: Sweep::new(Random::new(writer)),
             index: reads::Index::default(),
-            pending: BTreeMap::new(),
-            outbox: VecDeque::new(),
-            events: VecDeque::new(),
         };
         if node.config.membership {
             node.stand_for_cluster(now);
@@ -223,7 +143,7 @@ impl Node {
     pub fn poll(&mut self, now: Moment) {
         self.time_out(now);
         self.drive_member(now);
-        self.drive_farewells(now);
+        self.farewells.poll(now, &mut self.outbox);
         self.drive_leases(now);
         self.drive_leader(now);
         self.drive_index(now);
@@ -234,13 +154,13 @@ impl Node {
     /// When [`Self::poll`] has something to do by itself.
     #[must_use]
     pub fn wake_at(&self) -> Moment {
-        let deadline = self.pending.values().map(|pending| pending.deadline).min();
-        let farewell = self.farewells.iter().map(Farewell::wake_at).min();
+        let deadline = Some(self.outbox.wake_at());
+        let farewell = Some(self.farewells.wake_at());
         let timer = self.timers.first().map(|(at, _)| *at);
         let leader = self.leader.as_ref().map(Leader::wake_at);
         let index = self.index.wake_at();
         let alive = self.own_id().is_some();
-        let profile = alive.then(|| self.profile.wake_at());
+        let profile = alive.then(|| self.introduction.wake_at());
         let sweep = (alive && !self.leaving).then(|| self.sweep.wake_at());
         let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
         [deadline, farewell, timer, leader, index, sweep, profile, member]
@@ -261,22 +181,22 @@ impl Node {
             };
             let key = keys::member(&member.id);
             match step {
-                member::Step::Create(record) => {
-                    let put = self.put(key, Expect::Absent, record.bytes(), true);
-                    self.send(now, Lane::Beat, vec![put], Vec::new(), Purpose::Create);
+                MemberStep::Create(record) => {
+                    let put = self.outbox.put(key, Expect::Absent, record.bytes(), true);
+                    self.outbox.send(now, Lane::Beat, vec![put], Vec::new(), Purpose::Create);
                 }
-                member::Step::Beat(record, expect) => {
+                MemberStep::Beat(record, expect) => {
                     let hint = member.take_urgency();
-                    let put = self.put(key, expect, record.bytes(), hint);
+                    let put = self.outbox.put(key, expect, record.bytes(), hint);
                     let mut reads = vec![self.index.board_read()];
                     reads.extend(self.rider.along.clone());
-                    self.send(now, Lane::Beat, vec![put], reads, Purpose::Beat);
+                    self.outbox.send(now, Lane::Beat, vec![put], reads, Purpose::Beat);
                 }
-                member::Step::ReadBack => {
+                MemberStep::ReadBack => {
                     let reads = vec![Read::Key { key, unless: None }];
-                    self.send(now, Lane::Beat, Vec::new(), reads, Purpose::ReadBack);
+                    self.outbox.ask(now, Lane::Beat, reads, Purpose::ReadBack);
                 }
-                member::Step::End(ending) => self.end(now, ending),
+                MemberStep::End(ending) => self.end(now, ending),
             }
         }
         self.drive_profile(now);
@@ -285,28 +205,12 @@ impl Node {
     /// Writes what this member says about itself, after the lists that it names.
     fn drive_profile(&mut self, now: Moment) {
         let Some(id) = self.own_id().cloned().filter(|_| self.trusted(now)) else { return };
-        if self.profile_made != self.profiles && !self.rider.unlisted {
-            if self.profile_made == 0 {
-                self.joined_ms = self.wall_ms;
-            }
-            self.profile_made = self.profiles;
-            let mut profile = self.config.profile.clone();
-            profile.joined_ms = self.joined_ms;
-            profile.revision = self.profiles;
-            profile.families.clone_from(&self.rider.families);
-            self.profile.want(profile.bytes());
+        if self.introduction.is_due() && !self.rider.unlisted {
+            let families = self.rider.families.clone();
+            let profile = Profile { families, ..self.config.profile.clone() };
+            self.introduction.say(profile, self.wall_ms);
         }
-        match self.profile.step(now) {
-            None => {}
-            Some(own::Step::Write(expect, content)) => {
-                let put = self.put(keys::profile(&id), expect, content, true);
-                self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Profile);
-            }
-            Some(own::Step::Read) => {
-                let reads = vec![Read::Key { key: keys::profile(&id), unless: None }];
-                self.send(now, Lane::Change, Vec::new(), reads, Purpose::ProfileRead);
-            }
-        }
+        self.introduction.poll(now, &id, &mut self.outbox);
     }
 
     /// Ends this incarnation: all trust is over now.
@@ -319,8 +223,8 @@ impl Node {
             }
             self.note_loss(now);
         }
-        self.profile = OwnRecord::new(&self.config.timing);
-        self.profile_made = 0;
+        self.outbox.sends_for(None);
+        self.introduction.end(&self.config.timing);
         self.rider.end();
         self.leader = None;
         for lease in self.leases.values_mut() {
@@ -329,11 +233,11 @@ impl Node {
                 Stage::Held(term) => {
                     let lost =
                         Event::Lost { lease: name, term, why: Loss::Ended(why), abrupt: true };
-                    self.events.push_back(QueuedEvent(lost));
+                    self.outbox.say(lost);
                     lease.not_before = now + self.config.timing.ttl / 4;
                 }
                 Stage::Stopping(term) => {
-                    self.events.push_back(QueuedEvent(Event::Abort { lease: name, term }));
+                    self.outbox.say(Event::Abort { lease: name, term });
                 }
                 Stage::Seeking
                 | Stage::Taking
@@ -352,11 +256,11 @@ impl Node {
             lease.doubts.clear();
             lease.look_at = now;
         }
-        self.events.push_back(QueuedEvent(Event::Ended { member: member.id.clone(), why }));
+        self.outbox.say(Event::Ended { member: member.id.clone(), why });
         if let Some(version) = member.version() {
             let record = member.closing(&self.config.timing);
             let give_up = now + self.config.timing.ttl * 2;
-            self.farewells.push(Farewell::new(record, version.clone(), give_up));
+            self.farewells.add(record, version.clone(), give_up);
         }
         self.release_farewells(now);
         if !self.leaving {
@@ -366,12 +270,19 @@ impl Node {
     }
 
     fn join_again(&mut self, now: Moment, former: MemberId) {
-        let mut id = MemberId::draw(&mut self.random);
-        if self.config.planted.is(Mutant::MemberIdReused) {
-            id = former;
-        }
+        let drawn = MemberId::draw(&mut self.random);
+        let id = fault!(self.config.planted, MemberIdReused => former, drawn);
         let at = now + self.joins.pause(&mut self.random);
+        self.outbox.sends_for(Some(&id));
         self.member = Some(Member::new(id, &self.config.timing, at));
+    }
+
+    /// Lets former incarnations go whose work has stopped.
+    fn release_farewells(&mut self, now: Moment) {
+        let early = self.config.planted.is(Mutant::LeftBeforeStopped);
+        let running = &self.running;
+        let works = |id: &MemberId| running.values().any(|(member, _)| member == id);
+        self.farewells.release(now, |id| works(id) && !early);
     }
 
     /// Work → leases → member: the last step of leaving, once all work has stopped.
@@ -382,54 +293,24 @@ impl Node {
         if let Some(member) = &self.member {
             let works = self.running.values().any(|(id, _)| *id == member.id);
             let early = self.config.planted.is(Mutant::LeftBeforeStopped);
-            let creating = !member.is_alive() && self.is_pending(&Purpose::Create);
+            let creating = !member.is_alive() && self.outbox.awaits(|it| *it == Purpose::Create);
             if creating || member.is_waiting() || (works && !early) {
                 return;
             }
             self.end(now, Ending::Left);
-            self.drive_farewells(now);
+            self.farewells.poll(now, &mut self.outbox);
         }
-        if self.farewells.is_empty() && !self.events.iter().any(|event| event.0 == Event::Left) {
+        if self.farewells.is_empty() && !self.outbox.has_said(&Event::Left) {
             self.leaving = false;
             self.leases.clear();
             self.timers.clear();
-            self.events.push_back(QueuedEvent(Event::Left));
+            self.outbox.say(Event::Left);
         }
-    }
-
-    fn is_pending(&self, purpose: &Purpose) -> bool {
-        self.pending.values().any(|pending| pending.purpose == *purpose)
-    }
-
-    fn say(&mut self, event: Event) {
-        self.events.push_back(QueuedEvent(event));
     }
 
     /// A write with a stamp of its own.
     pub fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>, hint: bool) -> Write {
-        if !std::mem::take(&mut self.repeats) {
-            self.stamps += 1;
-        }
-        let stamp = Stamp { writer: self.writer, attempt: self.stamps };
-        Write::Put(Put { key, expect, value, stamp, hint })
-    }
-
-    fn send(
-        &mut self,
-        now: Moment,
-        lane: Lane,
-        writes: Vec<Write>,
-        reads: Vec<Read>,
-        purpose: Purpose,
-    ) -> RequestId {
-        self.requests += 1;
-        let id = RequestId(self.requests);
-        let deadline = now + self.config.timing.request;
-        let member = self.member.as_ref().map(|member| member.id.clone());
-        self.pending.insert(id, Pending { purpose, member, sent: now, deadline });
-        let exchange = Exchange { writes, reads };
-        self.outbox.push_back(Request { id, lane, exchange, deadline });
-        id
+        self.outbox.put(key, expect, value, hint)
     }
 
     /// Notes when a lease wants to be looked after, once.

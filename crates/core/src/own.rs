@@ -6,9 +6,18 @@ use crate::settings::Timing;
 use crate::store::{ErrorKind, Expect, Found, Outcome, Version};
 use crate::time::Moment;
 
+/// What a request about the record was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asked {
+    /// That it be written.
+    Write,
+    /// What is there.
+    Read,
+}
+
 /// What to do about the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Upkeep {
     /// Write this.
     Write(Expect, Vec<u8>),
     /// An attempt may have landed: see what is there.
@@ -68,17 +77,17 @@ impl OwnRecord {
     }
 
     /// What is to be done, if it is time.
-    pub fn step(&mut self, now: Moment) -> Option<Step> {
+    pub fn step(&mut self, now: Moment) -> Option<Upkeep> {
         if now < self.wake_at() {
             return None;
         }
         let wanted = self.wanted.clone()?;
         let step = match &self.there {
-            There::InDoubt => Step::Read,
-            There::Nothing => Step::Write(Expect::Absent, wanted),
-            There::Content(_, version) => Step::Write(Expect::Version(version.clone()), wanted),
+            There::InDoubt => Upkeep::Read,
+            There::Nothing => Upkeep::Write(Expect::Absent, wanted),
+            There::Content(_, version) => Upkeep::Write(Expect::Version(version.clone()), wanted),
         };
-        if let Step::Write(_, content) = &step {
+        if let Upkeep::Write(_, content) = &step {
             self.sending = Some(content.clone());
         }
         self.busy = true;

@@ -107,10 +107,10 @@ pub trait Content: Serialize + DeserializeOwned {
 #[must_use]
 pub fn newer_format(value: &[u8]) -> Option<u64> {
     #[derive(serde::Deserialize)]
-    struct Claim {
+    struct ClaimedFormat {
         format: u64,
     }
-    let claim: Claim = serde_json::from_slice(value).ok()?;
+    let claim: ClaimedFormat = serde_json::from_slice(value).ok()?;
     (claim.format > u64::from(FORMAT)).then_some(claim.format)
 }
 

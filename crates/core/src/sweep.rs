@@ -6,20 +6,22 @@
 
 use std::time::Duration;
 
-use crate::census::{Census, Wanted};
+use crate::census::{Census, WantedWrite};
 use crate::keys;
 use crate::mutant::{Mutant, Planted};
 use crate::names::LeaseName;
+use crate::node::Config;
+use crate::outbox::{Answered, Outbox, Purpose};
 use crate::random::Random;
 use crate::records::{Content, LeaseRecord, MemberState};
 use crate::settings::Timing;
-use crate::store::{ErrorKind, Found, Read, Reply};
+use crate::store::{Found, Lane, Read};
 use crate::time::Moment;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sweep {
     census: Census,
-    stage: Stage,
+    stage: SweepStage,
     next: Moment,
     /// The first look was taken.
     looked: bool,
@@ -28,17 +30,24 @@ pub(crate) struct Sweep {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Stage {
+enum SweepStage {
     /// Look at [`Sweep::next`]; at [`Moment::NEVER`] that has not been drawn yet.
     Idle,
     Looking,
     Writing,
 }
 
+/// What a request of a sweep was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Look {
+    Read,
+    Write,
+}
+
 impl Sweep {
     pub(crate) fn new(random: Random) -> Self {
         let (census, next) = (Census::default(), Moment::NEVER);
-        Self { census, stage: Stage::Idle, next, looked: false, random }
+        Self { census, stage: SweepStage::Idle, next, looked: false, random }
     }
 
     /// Forgets what was seen, and begins anew after a while.
@@ -48,19 +57,44 @@ impl Sweep {
 
     pub(crate) fn wake_at(&self) -> Moment {
         match self.stage {
-            Stage::Idle => self.next,
-            Stage::Looking | Stage::Writing => Moment::NEVER,
+            SweepStage::Idle => self.next,
+            SweepStage::Looking | SweepStage::Writing => Moment::NEVER,
         }
     }
 
-    /// What to read, if it is time to look.
-    pub(crate) fn step(
+    pub(crate) fn poll(
         &mut self,
         now: Moment,
         timing: &Timing,
         planted: Planted,
-    ) -> Option<Vec<Read>> {
-        if self.stage != Stage::Idle || planted.is(Mutant::NobodySweeps) {
+        outbox: &mut Outbox,
+    ) {
+        if let Some(reads) = self.step(now, timing, planted) {
+            outbox.ask(now, Lane::Watch, reads, Purpose::Sweep(Look::Read));
+        }
+    }
+
+    pub(crate) fn replied(
+        &mut self,
+        now: Moment,
+        look: Look,
+        answer: Answered<'_>,
+        config: &Config,
+        outbox: &mut Outbox,
+    ) {
+        if look == Look::Write {
+            return self.wrote(now, answer.is_ok());
+        }
+        let wanted = self.looked(now, answer, &config.timing, config.planted);
+        if !wanted.is_empty() {
+            let writes = wanted.into_iter().map(|wanted| outbox.stamped(wanted)).collect();
+            outbox.write(now, writes, Purpose::Sweep(Look::Write));
+        }
+    }
+
+    /// What to read, if it is time to look.
+    fn step(&mut self, now: Moment, timing: &Timing, planted: Planted) -> Option<Vec<Read>> {
+        if self.stage != SweepStage::Idle || planted.is(Mutant::NobodySweeps) {
             return None;
         }
         if self.next == Moment::NEVER {
@@ -70,7 +104,7 @@ impl Sweep {
         if now < self.next {
             return None;
         }
-        self.stage = Stage::Looking;
+        self.stage = SweepStage::Looking;
         let mut reads = vec![
             Read::Prefix(keys::intents()),
             Read::Prefix(keys::members()),
@@ -81,17 +115,17 @@ impl Sweep {
     }
 
     /// Takes in a look; says what is to be written.
-    pub(crate) fn looked(
+    fn looked(
         &mut self,
         now: Moment,
-        answer: Result<&Reply, ErrorKind>,
+        answer: Answered<'_>,
         timing: &Timing,
         planted: Planted,
-    ) -> Vec<Wanted> {
-        if self.stage != Stage::Looking {
+    ) -> Vec<WantedWrite> {
+        if self.stage != SweepStage::Looking {
             return Vec::new();
         }
-        self.stage = Stage::Idle;
+        self.stage = SweepStage::Idle;
         let Ok(reply) = answer else {
             self.rest(now, timing);
             return Vec::new();
@@ -115,7 +149,7 @@ impl Sweep {
         self.census.see_leases(now, reads, planted);
         let writes = self.census.review(now, timing, planted);
         if !writes.is_empty() {
-            self.stage = Stage::Writing;
+            self.stage = SweepStage::Writing;
             self.looked = true;
         } else if !self.looked {
             self.looked = true;
@@ -129,9 +163,9 @@ impl Sweep {
     }
 
     /// Takes in whether the writes were answered.
-    pub(crate) fn wrote(&mut self, now: Moment, answered: bool) {
-        if self.stage == Stage::Writing {
-            self.stage = Stage::Idle;
+    fn wrote(&mut self, now: Moment, answered: bool) {
+        if self.stage == SweepStage::Writing {
+            self.stage = SweepStage::Idle;
             self.census.wrote(answered);
             self.next =
                 now + self.random.span(Duration::from_millis(200), Duration::from_millis(600));
@@ -173,7 +207,7 @@ mod tests {
     use super::*;
     use crate::names::MemberId;
     use crate::records::{Holder, MemberRecord};
-    use crate::store::{Key, Record, Version};
+    use crate::store::{Key, Record, Reply, Version};
 
     /// What a look shows: a leader of which this many beats were seen.
     fn look(leader: &MemberId, beats: u64) -> Reply {
@@ -201,7 +235,7 @@ mod tests {
         Reply { writes: Vec::new(), reads }
     }
 
-    fn second_look(beats: u64) -> Vec<Wanted> {
+    fn second_look(beats: u64) -> Vec<WantedWrite> {
         let (timing, planted) = (Timing::default(), Planted::default());
         let leader = MemberId::new("leader");
         let mut sweep = Sweep::new(Random::new(1));
@@ -219,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_leader_that_stands_still_between_two_looks_keeps_nobody_from_sweeping() {
-        assert!(matches!(&second_look(1)[..], [Wanted::Put(..)]), "it is closed");
+        assert!(matches!(&second_look(1)[..], [WantedWrite::Put(..)]), "it is closed");
         assert!(second_look(2).is_empty(), "it beats, and sees to all this");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::backoff::Backoff;
-use crate::mutant::{Mutant, Planted};
+use crate::mutant::{Mutant, Planted, fault};
 use crate::random::Random;
 use crate::records::{Content, MemberRecord, MemberState, Unreadable};
 use crate::store::{Found, Version};
@@ -54,11 +54,11 @@ enum Sight {
     Vanished(Duration),
     /// With the ttl that was last read of it, if one was and it was alive then.
     Unreadable(Option<Duration>),
-    Seen(Seen),
+    Shown(Shown),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Seen {
+struct Shown {
     record: MemberRecord,
     version: Version,
     /// When the first reply arrived that showed this version.
@@ -118,7 +118,7 @@ impl Watch {
     /// The version already known, so that a read can leave out what didn't change.
     pub(crate) fn version(&self) -> Option<&Version> {
         match &self.sight {
-            Sight::Seen(seen) => Some(&seen.version),
+            Sight::Shown(seen) => Some(&seen.version),
             Sight::Nothing | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => None,
         }
     }
@@ -136,14 +136,14 @@ impl Watch {
             | Sight::Nothing
             | Sight::Absent
             | Sight::Unreadable(_)
-            | Sight::Seen(_) => None,
+            | Sight::Shown(_) => None,
         }
     }
 
     /// The record to close and the version that it must still have.
     pub(crate) fn seen(&self) -> Option<(&MemberRecord, &Version)> {
         match &self.sight {
-            Sight::Seen(seen) => Some((&seen.record, &seen.version)),
+            Sight::Shown(seen) => Some((&seen.record, &seen.version)),
             Sight::Nothing | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => None,
         }
     }
@@ -157,7 +157,7 @@ impl Watch {
         found: &Found,
         planted: Planted,
     ) -> Option<Unreadable> {
-        let received = if planted.is(Mutant::WatchFromSend) { sent } else { now };
+        let received = fault!(planted, WatchFromSend => sent, now);
         self.doubted = false;
         let record = match found {
             Found::Record(record) if self.version() != Some(&record.version) => record,
@@ -181,7 +181,7 @@ impl Watch {
                 let ttl = match &self.sight {
                     Sight::Unreadable(_) => return None,
                     Sight::Vanished(ttl) => Some(*ttl),
-                    Sight::Seen(seen) => Some(seen.record.ttl()),
+                    Sight::Shown(seen) => Some(seen.record.ttl()),
                     Sight::Nothing | Sight::Absent => self.expected,
                 };
                 self.sight = Sight::Unreadable(ttl);
@@ -194,7 +194,7 @@ impl Watch {
     fn missing(&mut self, planted: Planted) {
         let vanished = match &self.sight {
             Sight::Vanished(ttl) => Some(*ttl),
-            Sight::Seen(seen) => match seen.record.state {
+            Sight::Shown(seen) => match seen.record.state {
                 MemberState::Alive => Some(seen.record.ttl()),
                 // It was deleted, as closed members are, and stays closed.
                 MemberState::Evicted | MemberState::Left | MemberState::Expired => return,
@@ -236,7 +236,7 @@ impl Watch {
             Moment::from_nanos(received.as_nanos().saturating_sub(record.due().as_nanos() as u64));
         let earliest = earliest.max(recent).min(received);
         self.met |= record.state == MemberState::Alive;
-        self.sight = Sight::Seen(Seen { record, version, received, earliest, age });
+        self.sight = Sight::Shown(Shown { record, version, received, earliest, age });
         self.misses = 0;
         self.probed = false;
         self.refusals.reset();
@@ -244,7 +244,7 @@ impl Watch {
 
     fn missed(&mut self, sent: Moment) {
         self.stale = Some(sent);
-        if let Sight::Seen(seen) = &self.sight {
+        if let Sight::Shown(seen) = &self.sight {
             if sent >= seen.received + seen.record.due() {
                 self.misses = self.misses.saturating_add(1);
             } else {
@@ -264,9 +264,9 @@ impl Watch {
             Sight::Vanished(_) if self.dead => return Verdict::Absent,
             Sight::Vanished(_) => return Verdict::Vanished,
             Sight::Unreadable(_) => return Verdict::Unreadable,
-            Sight::Seen(seen) => seen,
+            Sight::Shown(seen) => seen,
         };
-        let ttl = if planted.is(Mutant::WatcherUsesOwnTtl) { own_ttl } else { seen.record.ttl() };
+        let ttl = fault!(planted, WatcherUsesOwnTtl => own_ttl, seen.record.ttl());
         match seen.record.state {
             MemberState::Left | MemberState::Expired => Verdict::Closed(seen.record.state),
             // Who is dead trusts nothing: there is no ttl to wait for.
@@ -292,10 +292,10 @@ impl Watch {
     /// When to read the record again.
     pub(crate) fn look_at(&self, now: Moment, push: bool, random: &mut Random) -> Moment {
         let at = match &self.sight {
-            Sight::Seen(seen) if seen.record.state == MemberState::Alive => {
+            Sight::Shown(seen) if seen.record.state == MemberState::Alive => {
                 self.beat_visible_at(seen, now, random)
             }
-            Sight::Seen(_) | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => {
+            Sight::Shown(_) | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => {
                 now + SLOWEST
             }
             Sight::Nothing => now,
@@ -303,7 +303,7 @@ impl Watch {
         if push { at } else { at.min(now + SLOWEST) }
     }
 
-    fn beat_visible_at(&self, seen: &Seen, now: Moment, random: &mut Random) -> Moment {
+    fn beat_visible_at(&self, seen: &Shown, now: Moment, random: &mut Random) -> Moment {
         // A small offset keeps many watchers of one member apart.
         let offset = random.span(Duration::from_millis(2), Duration::from_millis(12));
         if self.misses > 0 {

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
 
 use incumbent_core::names::LeaseName;
+use incumbent_core::outbox::{first_read, first_write};
 use incumbent_core::random::Random;
-use incumbent_core::store::{ErrorKind, Found, Lane, Outcome, Read, Reply, Write};
+use incumbent_core::store::{ErrorKind, Lane, Read, Reply, Write};
 use incumbent_core::{
     Brought, Candidacy, Config, Event as CoreEvent, MemberId, Moment, Node as Core, Past, Request,
     RequestId,
@@ -18,8 +19,6 @@ use incumbent_core::{
 use crate::event::Event;
 use crate::placing::{Placement, Placing, Subject};
 use crate::worker::Worker;
-
-type Answered<'a> = Result<&'a Reply, ErrorKind>;
 
 /// One node of a cluster. What it knows of members and leases is that of the core, which it rides
 /// along with.
@@ -248,12 +247,4 @@ impl Node {
             Errand::PlaceWrite(subject) => self.placing_wrote(now, &subject, first_write(answer)),
         }
     }
-}
-
-fn first_write(answer: Answered<'_>) -> Result<&Outcome, ErrorKind> {
-    answer.and_then(|reply| reply.writes.first().ok_or(ErrorKind::Unknown))
-}
-
-fn first_read(answer: Answered<'_>) -> Result<&Found, ErrorKind> {
-    answer.and_then(|reply| reply.reads.first().ok_or(ErrorKind::Unknown))
 }

@@ -12,7 +12,7 @@ mod round;
 mod setbacks;
 
 pub use planning::{Planned, Planning, PlanningId};
-pub(crate) use result::Failure;
+pub(crate) use result::PlanFailure;
 pub(crate) use round::Round;
 use setbacks::Setbacks;
 
@@ -26,7 +26,7 @@ use crate::duty::DutyId;
 use crate::records::{Catalog, Moves, Report, Rollout, Roster};
 use crate::survey::Descriptions;
 use incumbent_core::Moment;
-use incumbent_core::leader::Wanted;
+use incumbent_core::leader::WantedWrite;
 use incumbent_core::names::MemberId;
 use incumbent_core::store::{Key, Read};
 use incumbent_core::stored::Stored;
@@ -85,19 +85,19 @@ pub(crate) enum Subject {
 
 /// What the leader wants done about duties.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PlacingStep {
     Read(Vec<Read>),
-    Write(Vec<(Subject, Wanted)>),
+    Write(Vec<(Subject, WantedWrite)>),
 }
 
-pub(crate) type Writes = Vec<(Subject, Wanted)>;
-type Duties = BTreeMap<DutyId, Descriptions>;
+pub(crate) type Writes = Vec<(Subject, WantedWrite)>;
+type KnownDuties = BTreeMap<DutyId, Descriptions>;
 type Avoided = BTreeMap<DutyId, BTreeMap<MemberId, Moment>>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Placing {
     term: u64,
-    stage: Stage,
+    stage: PlacingStage,
     rosters: BTreeMap<MemberId, Stored<Arc<Roster>>>,
     /// Rosters whose last write was refused or is in doubt.
     doubtful: BTreeSet<MemberId>,
@@ -126,11 +126,11 @@ pub(crate) struct Placing {
     rollout_doubtful: bool,
     /// The store has another than this leader has decided on.
     rollout_unwritten: bool,
-    /// Duties that don't run where they should, and why.
+    /// KnownDuties that don't run where they should, and why.
     failed: BTreeMap<DutyId, (MemberId, String)>,
-    /// Duties that lost their node and have no other yet, and what that one could run.
+    /// KnownDuties that lost their node and have no other yet, and what that one could run.
     ran: BTreeMap<DutyId, BTreeSet<String>>,
-    /// Duties that lost their node and have no other yet, and who that was.
+    /// KnownDuties that lost their node and have no other yet, and who that was.
     bereft: BTreeMap<DutyId, MemberId>,
     /// What speaks against versions beside those.
     setbacks: Setbacks,
@@ -147,7 +147,7 @@ pub(crate) struct Placing {
     /// The lists that living members name, as far as they are there.
     lists: BTreeSet<String>,
     /// What the last plan knew.
-    duties: Arc<Duties>,
+    duties: Arc<KnownDuties>,
     /// Whether a list is missing that a living member names.
     lists_missing: bool,
     /// The lists of which `duties` is made.
@@ -155,7 +155,7 @@ pub(crate) struct Placing {
     /// Assignments that were not acknowledged yet, since when they could be, and from which
     /// revision of the roster on a report speaks of them.
     pending: BTreeMap<MemberId, BTreeMap<DutyId, (Moment, u64)>>,
-    /// Duties that don't stop, and since when.
+    /// KnownDuties that don't stop, and since when.
     draining: BTreeMap<MemberId, BTreeMap<DutyId, Moment>>,
     /// Whom a duty avoids, and until when.
     avoided: Arc<Avoided>,
@@ -192,7 +192,7 @@ struct Underway {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Stage {
+enum PlacingStage {
     /// Nothing was read yet: nobody serves a family.
     Asleep,
     Reading,
@@ -205,7 +205,7 @@ impl Placing {
     pub(crate) fn new(term: u64) -> Self {
         Self {
             term,
-            stage: Stage::Asleep,
+            stage: PlacingStage::Asleep,
             rosters: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             unsettled: BTreeSet::new(),
@@ -260,17 +260,19 @@ impl Placing {
     /// The later term of a leader whose rosters are in the store.
     pub(crate) fn superseded(&self) -> Option<u64> {
         match self.stage {
-            Stage::Superseded(term) => Some(term),
-            Stage::Asleep | Stage::Reading | Stage::Idle => None,
+            PlacingStage::Superseded(term) => Some(term),
+            PlacingStage::Asleep | PlacingStage::Reading | PlacingStage::Idle => None,
         }
     }
 
     /// When there is something to do without news.
     pub(crate) fn wake_at(&self) -> Moment {
         match self.stage {
-            Stage::Idle if self.is_writing() => Moment::NEVER,
-            Stage::Idle => self.next,
-            Stage::Asleep | Stage::Reading | Stage::Superseded(_) => Moment::NEVER,
+            PlacingStage::Idle if self.is_writing() => Moment::NEVER,
+            PlacingStage::Idle => self.next,
+            PlacingStage::Asleep | PlacingStage::Reading | PlacingStage::Superseded(_) => {
+                Moment::NEVER
+            }
         }
     }
 
@@ -284,7 +286,7 @@ impl Placing {
     }
 }
 
-/// Duties return to whom they avoided, but for the last.
+/// KnownDuties return to whom they avoided, but for the last.
 fn forgive(avoided: &mut Arc<Avoided>, forgiven: &[(DutyId, Moment)]) {
     if forgiven.is_empty() {
         return;

@@ -1,4 +1,18 @@
 //! What a member runs for the cluster: the families it serves, its roster and its report.
+//!
+//! ```text
+//!  the leader's roster        this member              its report says
+//!  ─────────────────────      ──────────────────       ───────────────────────────────
+//!  preparing: d          ──▶  prepares                 prepared, or unprepared and why
+//!  duties: d             ──▶  contends for the lease   waiting
+//!                             elected: starts          starting
+//!                             runs                     nothing: all is well
+//!                             ended by an error        failing, and whether it gave up
+//!                             ended                    done
+//!  d isn't there any more ─▶  stops, frees the lease   draining, until it is freed
+//! ```
+//!
+//! The lease decides at every line; the roster only asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +54,7 @@ pub(crate) enum Preparation {
 /// What a new roster changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orders {
-    /// Wanted, and wasn't; and who held its lease before.
+    /// WantedWrite, and wasn't; and who held its lease before.
     pub(crate) new: Vec<(DutyId, Option<MemberId>)>,
     /// Was wanted, and isn't; and for whom its lease is freed.
     pub(crate) gone: Vec<(DutyId, Option<MemberId>)>,
@@ -56,7 +70,7 @@ pub(crate) struct Worker {
     /// This incarnation has served a family, so that it may still have duties to let go of.
     served: bool,
     /// Catalogs to be there before the profile names them.
-    pub(crate) catalogs: BTreeMap<String, Listing>,
+    pub(crate) catalogs: BTreeMap<String, Posting>,
     /// The roster as it was last read.
     pub(crate) version: Option<Version>,
     term: u64,
@@ -77,13 +91,13 @@ pub(crate) struct Worker {
 
 /// A catalog on its way to the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Listing {
+pub(crate) struct Posting {
     pub(crate) content: Vec<u8>,
-    pub(crate) stage: ListingStage,
+    pub(crate) stage: PostingStage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ListingStage {
+pub(crate) enum PostingStage {
     Due(Moment),
     Sending,
     There,
@@ -115,7 +129,7 @@ impl Worker {
         let families = std::mem::take(&mut self.families);
         let mut catalogs = std::mem::take(&mut self.catalogs);
         for listing in catalogs.values_mut() {
-            listing.stage = ListingStage::Due(now);
+            listing.stage = PostingStage::Due(now);
         }
         *self = Self { families, catalogs, load: self.load, ..Self::new(timing) };
     }
@@ -137,8 +151,8 @@ impl Worker {
         profile.catalogs.clear();
         for catalog in Catalog::of(family, duties, max_value) {
             let hash = catalog.hash();
-            let stage = ListingStage::Due(now);
-            let listing = Listing { content: catalog.bytes(), stage };
+            let stage = PostingStage::Due(now);
+            let listing = Posting { content: catalog.bytes(), stage };
             self.catalogs.entry(hash.clone()).or_insert(listing);
             profile.catalogs.push(hash);
         }
@@ -159,18 +173,18 @@ impl Worker {
 
     /// Whether the profile may name all catalogs.
     pub(crate) fn is_listed(&self) -> bool {
-        self.catalogs.values().all(|listing| listing.stage == ListingStage::There)
+        self.catalogs.values().all(|listing| listing.stage == PostingStage::There)
     }
 
     /// The catalogs are to be written again, because some are gone.
     pub(crate) fn list_again(&mut self, now: Moment) {
         for listing in self.catalogs.values_mut() {
-            listing.stage = ListingStage::Due(now);
+            listing.stage = PostingStage::Due(now);
         }
     }
 
     pub(crate) fn listings_due(&self, now: Moment) -> Vec<String> {
-        let due = |listing: &Listing| matches!(listing.stage, ListingStage::Due(at) if now >= at);
+        let due = |listing: &Posting| matches!(listing.stage, PostingStage::Due(at) if now >= at);
         self.catalogs
             .iter()
             .filter(|(_, listing)| due(listing))
@@ -179,9 +193,9 @@ impl Worker {
     }
 
     pub(crate) fn wake_at(&self) -> Moment {
-        let listing = |listing: &Listing| match listing.stage {
-            ListingStage::Due(at) => Some(at),
-            ListingStage::Sending | ListingStage::There => None,
+        let listing = |listing: &Posting| match listing.stage {
+            PostingStage::Due(at) => Some(at),
+            PostingStage::Sending | PostingStage::There => None,
         };
         let listing = self.catalogs.values().filter_map(listing).min().unwrap_or(Moment::NEVER);
         listing.min(self.due).min(self.report.wake_at())

@@ -2,13 +2,13 @@
 
 use super::{
     Event, LeaseName, LeaseRecord, Loss, Member, MemberId, MemberRecord, Moment, Node, Purpose,
-    QueuedEvent, Request,
 };
 use crate::candidacy::Candidacy;
 use crate::keys;
 use crate::lease::{Known, Lease, Stage};
 use crate::mutant::Mutant;
 use crate::names::LeaseKind;
+use crate::outbox::Request;
 use crate::records::Content;
 use crate::store::{Expect, Lane, Read};
 use crate::watch::Verdict;
@@ -85,7 +85,12 @@ impl Node {
                 Stage::Held(held) if held == term => {
                     lease.stage = Stage::ToFree(term);
                     let lease = name.clone();
-                    self.say(Event::Lost { lease, term, why: Loss::Finished, abrupt: false });
+                    self.outbox.say(Event::Lost {
+                        lease,
+                        term,
+                        why: Loss::Finished,
+                        abrupt: false,
+                    });
                 }
                 Stage::Stopping(stopping) if stopping == term => lease.stage = Stage::ToFree(term),
                 _ => {}
@@ -127,8 +132,8 @@ impl Node {
         let Some(version) = member.version().cloned() else { return };
         let record = member.closing(&self.config.timing);
         let key = keys::member(&member.id);
-        let put = self.put(key, Expect::Version(version), record.bytes(), true);
-        self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Obeyed);
+        let put = self.outbox.put(key, Expect::Version(version), record.bytes(), true);
+        self.outbox.write(now, vec![put], Purpose::Obeyed);
     }
 
     /// Something changed in the store, perhaps. What is asked now may show it; what was asked
@@ -155,7 +160,7 @@ impl Node {
     /// [`Event::Confirmed`] says what it found.
     pub fn confirm(&mut self, now: Moment, name: &LeaseName, term: u64) {
         let Some(id) = self.own_id().cloned() else {
-            self.say(Event::Confirmed { lease: name.clone(), term, held: Some(false) });
+            self.outbox.say(Event::Confirmed { lease: name.clone(), term, held: Some(false) });
             return;
         };
         let reads = vec![
@@ -163,7 +168,7 @@ impl Node {
             Read::Key { key: keys::member(&id), unless: None },
         ];
         let purpose = Purpose::Confirm(name.clone(), term);
-        self.send(now, Lane::Watch, Vec::new(), reads, purpose);
+        self.outbox.ask(now, Lane::Watch, reads, purpose);
     }
 
     /// Says what the wall clock shows. It decides nothing: it is for display, and where a store has
@@ -174,12 +179,12 @@ impl Node {
 
     /// The next request to send.
     pub fn next_request(&mut self) -> Option<Request> {
-        self.outbox.pop_front()
+        self.outbox.next_request()
     }
 
     /// The next event to act on.
     pub fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front().map(|QueuedEvent(event)| event)
+        self.outbox.next_event()
     }
 
     /// Until when this member may believe that it is alive; [`Moment::START`] if it isn't.
@@ -244,7 +249,7 @@ impl Node {
             let leader = record.filter(|_| self.held(name).is_some()).map(|record| (record, None));
             return Some(Sighting { leader, own: leader.is_some(), ..free });
         }
-        if self.farewells.iter().any(|former| former.id == *holder) {
+        if self.farewells.has(holder) {
             // It was this node, whose work has ended or is ending.
             return Some(free);
         }
@@ -300,7 +305,7 @@ impl Node {
         if leads {
             self.leader = None;
         }
-        self.say(Event::Lost { lease: name.clone(), term, why, abrupt: false });
+        self.outbox.say(Event::Lost { lease: name.clone(), term, why, abrupt: false });
         self.note_moved(name);
         self.arm(name, now);
     }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::{
     Event, Expect, Lane, LeaseName, LeaseRecord, MemberId, MemberRecord, Moment, Mutant, Node,
-    Purpose, Read, Stamp, Write, keys,
+    Purpose, Read, Write, keys,
 };
 use crate::leader::Leader;
 use crate::lease::{Known, Lease, Move, Stage};
+use crate::mutant::fault;
 use crate::names::LeaseKind;
 use crate::records::{Change, ChangeKind, Content, Holder, MemberState};
 use crate::watch::{Verdict, Watch};
@@ -210,10 +211,7 @@ impl Node {
             Verdict::Closed(_) => return Ok(()),
             Verdict::EvictedUntil(at) if now >= at => return Ok(()),
             Verdict::AliveUntil(at) if now >= at && lease.is_electable() => {
-                if planted.is(Mutant::ExpiryWithoutSwap) {
-                    return Ok(());
-                }
-                Move::Close(holder.clone())
+                fault!(planted, ExpiryWithoutSwap => return Ok(()), Move::Close(holder.clone()))
             }
             Verdict::AliveUntil(_) | Verdict::EvictedUntil(_)
                 if planted.is(Mutant::HintsRequired) && now < lease.look_at =>
@@ -281,8 +279,8 @@ impl Node {
 
     /// One request reads all leases that want a look, and each of their holders once.
     fn send_looks(&mut self, now: Moment) {
-        let looking = |pending: &super::Pending| matches!(pending.purpose, Purpose::Look { .. });
-        if self.to_look.is_empty() || self.pending.values().any(looking) {
+        let looking = |purpose: &Purpose| matches!(purpose, Purpose::Look { .. });
+        if self.to_look.is_empty() || self.outbox.awaits(looking) {
             return;
         }
         let mut leases: Vec<LeaseName> = std::mem::take(&mut self.to_look).into_iter().collect();
@@ -304,7 +302,7 @@ impl Node {
             let unless = self.watches.get(holder).and_then(|watch| watch.version().cloned());
             reads.push(Read::Key { key: keys::member(holder), unless });
         }
-        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Look { leases, holders });
+        self.outbox.ask(now, Lane::Watch, reads, Purpose::Look { leases, holders });
     }
 
     /// Closes a holder that wasn't heard of for its ttl, or that has no record at all.
@@ -323,8 +321,8 @@ impl Node {
                 (MemberRecord::forgotten(holder.clone(), ttl, state), Expect::Absent)
             }
         };
-        let put = self.put(keys::member(holder), expect, record.bytes(), true);
-        self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Close(record));
+        let put = self.outbox.put(keys::member(holder), expect, record.bytes(), true);
+        self.outbox.write(now, vec![put], Purpose::Close(record));
         if self.config.planted.is(Mutant::CloseAndTakeTogether) {
             self.take(now, name);
         }
@@ -337,10 +335,14 @@ impl Node {
         lease.hinted = false;
         let expect = lease.expect();
         // Nobody waits to hear that a duty was taken, and there are many.
-        let put =
-            self.put(keys::lease(name), expect, record.bytes(), name.kind() != LeaseKind::Duty);
+        let put = self.outbox.put(
+            keys::lease(name),
+            expect,
+            record.bytes(),
+            name.kind() != LeaseKind::Duty,
+        );
         let purpose = Purpose::Take(name.clone(), record);
-        self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
+        self.outbox.write(now, vec![put], purpose);
     }
 
     /// The record after this node took the lease.
@@ -359,7 +361,7 @@ impl Node {
             record.lost = 0;
         }
         // The stamp that the write of this record will carry.
-        let stamp = Stamp { writer: self.writer, attempt: self.stamps + 1 };
+        let stamp = self.outbox.next_stamp();
         let profile = &self.config.profile;
         record.holder = self.own_id().map(|member| Holder {
             member: member.clone(),
@@ -396,10 +398,10 @@ impl Node {
         let write = if self.config.planted.is(Mutant::LeaseDeleted) {
             Write::Delete(keys::lease(name))
         } else {
-            self.put(keys::lease(name), expect, record.bytes(), true)
+            self.outbox.put(keys::lease(name), expect, record.bytes(), true)
         };
         let purpose = Purpose::Free(name.clone(), term, record);
-        self.send(now, Lane::Change, vec![write], Vec::new(), purpose);
+        self.outbox.write(now, vec![write], purpose);
     }
 
     /// The record names this member by a take of its own.
@@ -437,7 +439,7 @@ impl Node {
         } else {
             self.running.insert(name.clone(), (member.clone(), term));
         }
-        self.say(Event::Elected { lease: name.clone(), term, member });
+        self.outbox.say(Event::Elected { lease: name.clone(), term, member });
         self.note_moved(name);
     }
 }

@@ -1,7 +1,7 @@
 //! What to do about a lease of which the store shows less than it did.
 
 use super::decide::{look_or_wait, look_until};
-use super::{Lane, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Planted, Purpose, keys};
+use super::{LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Planted, Purpose, keys};
 use crate::lease::{JUMP, Lease, Memory, Move, Stage};
 use crate::records::Content;
 use crate::watch::{Verdict, Watch};
@@ -131,9 +131,9 @@ impl Node {
         lease.stage = Stage::Taking;
         lease.hinted = false;
         let expect = lease.expect();
-        let put = self.put(keys::lease(name), expect, record.bytes(), false);
+        let put = self.outbox.put(keys::lease(name), expect, record.bytes(), false);
         let purpose = Purpose::Touch(name.clone(), record);
-        self.send(now, Lane::Change, vec![put], Vec::new(), purpose);
+        self.outbox.write(now, vec![put], purpose);
     }
 }
 

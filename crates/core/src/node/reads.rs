@@ -1,14 +1,13 @@
 //! The board, and what it points to: the view and the operators' intents.
 
 use super::standing::{self, Preferred};
-use super::{
-    Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, Write, keys,
-};
+use super::{Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, keys};
 use std::time::Duration;
 
-use crate::leader::{Step, Wanted};
+use crate::outbox::Answered;
 use crate::records::{Content, Intent, IntentState, Wish};
-use crate::store::{ErrorKind, Expect, Found, Record, Reply};
+use crate::store::{Expect, Found, Record};
+use crate::sweep::Look;
 
 /// What of the board and its records was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,7 +31,7 @@ pub(super) struct Index {
 /// What a read follows up: the revisions as they were when it was sent. What the board says
 /// when the reply arrives may be newer than what the reply holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Followed {
+pub(crate) struct Followed {
     view: Option<u64>,
     intents: Option<u64>,
     along: bool,
@@ -63,7 +62,7 @@ impl Node {
         }
         self.index.retry_at = None;
         let busy = |purpose: &Purpose| matches!(purpose, Purpose::Index(_));
-        if !self.trusted(now) || self.pending.values().any(|pending| busy(&pending.purpose)) {
+        if !self.trusted(now) || self.outbox.awaits(busy) {
             return;
         }
         let index = &mut self.index;
@@ -85,7 +84,7 @@ impl Node {
             reads.push(Read::Prefix(keys::intents()));
         }
         reads.extend(along);
-        self.send(now, Lane::Watch, Vec::new(), reads, Purpose::Index(followed));
+        self.outbox.ask(now, Lane::Watch, reads, Purpose::Index(followed));
     }
 
     pub(super) fn observe_board(&mut self, found: Option<&Found>) {
@@ -101,17 +100,12 @@ impl Node {
                 self.index.views_read = self.index.views_read.min(board.view.saturating_sub(1));
                 self.index.intents_read = self.index.intents_read.min(board.intents);
             }
-            Err(unreadable) => self.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => self.outbox.say(Event::Unreadable(unreadable)),
         }
         self.index.board = Some(stored.version.clone());
     }
 
-    pub(super) fn indexed(
-        &mut self,
-        now: Moment,
-        followed: Followed,
-        answer: Result<&Reply, ErrorKind>,
-    ) {
+    pub(super) fn indexed(&mut self, now: Moment, followed: Followed, answer: Answered<'_>) {
         let Ok(reply) = answer else {
             self.index.failures = self.index.failures.saturating_add(1);
             let pause = Duration::from_millis(50 << self.index.failures.min(5));
@@ -144,29 +138,8 @@ impl Node {
     /// Sends what the leader of the cluster wants read or written, if that is us.
     pub(super) fn drive_leader(&mut self, now: Moment) {
         // An incarnation without trust has ended by now, and its leading with it.
-        let (timing, planted) = (&self.config.timing, self.config.planted);
-        let Some(leader) = &mut self.leader else { return };
-        match leader.step(now, timing, self.config.max_value, planted) {
-            None => {}
-            Some(Step::List(reads)) => {
-                self.send(now, Lane::Watch, Vec::new(), reads, Purpose::LeaderList);
-            }
-            Some(Step::Write(wanted)) => {
-                let writes = wanted.into_iter().map(|wanted| self.stamped(wanted)).collect();
-                self.send(now, Lane::Change, writes, Vec::new(), Purpose::LeaderWrite);
-            }
-        }
-    }
-
-    pub(super) fn leader_listed(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
         if let Some(leader) = &mut self.leader {
-            leader.listed(now, answer, &self.config.timing, self.config.planted);
-        }
-    }
-
-    pub(super) fn leader_wrote(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
-        if let Some(leader) = &mut self.leader {
-            leader.wrote(now, answer);
+            leader.poll(now, &self.config, &mut self.outbox);
         }
     }
 
@@ -176,29 +149,14 @@ impl Node {
             return;
         }
         let (timing, planted) = (&self.config.timing, self.config.planted);
-        if let Some(reads) = self.sweep.step(now, timing, planted) {
-            self.send(now, Lane::Watch, Vec::new(), reads, Purpose::SweepLook);
-        }
+        self.sweep.poll(now, timing, planted, &mut self.outbox);
     }
 
-    pub(super) fn swept(&mut self, now: Moment, answer: Result<&Reply, ErrorKind>) {
-        if self.leaving || !self.trusted(now) {
-            self.sweep.reset();
-            return;
+    pub(super) fn swept(&mut self, now: Moment, look: Look, answer: Answered<'_>) {
+        if look == Look::Read && (self.leaving || !self.trusted(now)) {
+            return self.sweep.reset();
         }
-        let (timing, planted) = (&self.config.timing, self.config.planted);
-        let wanted = self.sweep.looked(now, answer, timing, planted);
-        let writes: Vec<Write> = wanted.into_iter().map(|wanted| self.stamped(wanted)).collect();
-        if !writes.is_empty() {
-            self.send(now, Lane::Change, writes, Vec::new(), Purpose::SweepWrite);
-        }
-    }
-
-    pub(super) fn stamped(&mut self, wanted: Wanted) -> Write {
-        match wanted {
-            Wanted::Put(key, expect, value) => self.put(key, expect, value, true),
-            Wanted::Delete(key) => Write::Delete(key),
-        }
+        self.sweep.replied(now, look, answer, &self.config, &mut self.outbox);
     }
 
     fn observe_view(&mut self, stored: &Record) {
@@ -206,9 +164,9 @@ impl Node {
             Ok(view) => {
                 self.index.view = Some(stored.version.clone());
                 self.index.preferred = standing::preferred(&view);
-                self.say(Event::Viewed(view));
+                self.outbox.say(Event::Viewed(view));
             }
-            Err(unreadable) => self.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => self.outbox.say(Event::Unreadable(unreadable)),
         }
     }
 
@@ -216,7 +174,7 @@ impl Node {
     fn obey(&mut self, now: Moment, stored: &Record) {
         let mut intent = match Intent::read(stored) {
             Ok(intent) => intent,
-            Err(unreadable) => return self.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => return self.outbox.say(Event::Unreadable(unreadable)),
         };
         if intent.state != IntentState::Open {
             return;
@@ -234,7 +192,7 @@ impl Node {
         self.resign(now, &name, term, successor);
         intent.state = IntentState::Done;
         let expect = Expect::Version(stored.version.clone());
-        let put = self.put(stored.key.clone(), expect, intent.bytes(), true);
-        self.send(now, Lane::Change, vec![put], Vec::new(), Purpose::Obeyed);
+        let put = self.outbox.put(stored.key.clone(), expect, intent.bytes(), true);
+        self.outbox.write(now, vec![put], Purpose::Obeyed);
     }
 }

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use super::rider::Brought;
 use super::{
-    Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Pending,
-    Purpose, RequestId,
+    Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Purpose,
+    RequestId,
 };
 use crate::lease::{Doubt, Known, Lease, Stage};
+use crate::mutant::fault;
 use crate::names::LeaseKind;
+use crate::outbox::{Answered, Pending, first_read, first_write};
+use crate::own::Asked;
 use crate::records::{Content, MemberState};
 use crate::store::{ErrorKind, Found, Outcome, Reply};
 use crate::watch::Watch;
-
-type Answered<'a> = Result<&'a Reply, ErrorKind>;
 
 impl Node {
     /// Takes in the reply to a request, or the error that came instead. A reply that comes
@@ -23,7 +24,7 @@ impl Node {
         if !self.config.planted.is(Mutant::TakeWithoutTrustCheck) {
             self.drive_member(now);
         }
-        if let Some(pending) = self.pending.remove(&id) {
+        if let Some(pending) = self.outbox.take(id) {
             // Past its deadline an answer is no answer; a slow success stretches nothing.
             let answer = if now > pending.deadline { Err(ErrorKind::Unknown) } else { answer };
             self.answered(now, id, pending, answer);
@@ -32,10 +33,8 @@ impl Node {
 
     /// Gives up on requests whose deadline has passed: they may have been applied.
     pub(super) fn time_out(&mut self, now: Moment) {
-        let late = |(id, pending): (&RequestId, &Pending)| (now > pending.deadline).then_some(*id);
-        let late: Vec<RequestId> = self.pending.iter().filter_map(late).collect();
-        for id in late {
-            if let Some(pending) = self.pending.remove(&id) {
+        for id in self.outbox.overdue(now) {
+            if let Some(pending) = self.outbox.take(id) {
                 self.answered(now, id, pending, Err(ErrorKind::Unknown));
             }
         }
@@ -49,21 +48,21 @@ impl Node {
         answer: Result<Reply, ErrorKind>,
     ) {
         if answer == Err(ErrorKind::Unknown) {
-            self.repeats = self.config.planted.is(Mutant::StampSentTwice);
+            self.outbox.repeats = self.config.planted.is(Mutant::StampSentTwice);
         }
         if pending.purpose == Purpose::Errand {
             return self.rider.bring(Brought { id, member: pending.member, answer });
         }
         let answer = answer.as_ref().map_err(|kind| *kind);
         let sent = pending.sent;
-        let current = pending.member.as_ref() == self.member.as_ref().map(|member| &member.id);
+        let current = pending.member.as_ref() == self.outbox.sender();
         match pending.purpose {
-            Purpose::FarewellClose(id) => self.farewell_closed(now, &id, first_write(answer)),
-            Purpose::FarewellRead(id) => self.farewell_read(now, &id, first_read(answer)),
+            Purpose::Farewell(id, asked) => {
+                self.farewells.replied(now, &id, asked, answer, &mut self.random);
+            }
             Purpose::Look { leases, holders } => self.looked(now, sent, &leases, &holders, answer),
             Purpose::Close(record) => self.closed(now, record, first_write(answer)),
-            Purpose::SweepLook => self.swept(now, answer),
-            Purpose::SweepWrite => self.sweep.wrote(now, answer.is_ok()),
+            Purpose::Sweep(look) => self.swept(now, look, answer),
             Purpose::Obeyed | Purpose::Errand => {}
             Purpose::Index(followed) => self.indexed(now, followed, answer),
             Purpose::Confirm(lease, term) => self.confirmed(&lease, term, current, answer),
@@ -72,15 +71,17 @@ impl Node {
             Purpose::Create => self.created(now, first_write(answer)),
             Purpose::Beat => self.beaten(now, answer),
             Purpose::ReadBack => self.read_back(now, first_read(answer)),
-            Purpose::Profile => self.profiled(now, first_write(answer)),
-            Purpose::ProfileRead => self.profile_read(now, first_read(answer)),
+            Purpose::Profile(asked) => self.profiled(now, asked, answer),
             Purpose::Take(lease, record) => self.taken_or_not(now, sent, &lease, record, answer),
             Purpose::Free(lease, term, record) => {
                 self.freed(now, sent, &lease, term, record, answer);
             }
             Purpose::Touch(lease, record) => self.touched(now, &lease, record, answer),
-            Purpose::LeaderList => self.leader_listed(now, answer),
-            Purpose::LeaderWrite => self.leader_wrote(now, answer),
+            Purpose::Leader(asked) => {
+                if let Some(leader) = &mut self.leader {
+                    leader.replied(now, asked, answer, &self.config);
+                }
+            }
         }
     }
 
@@ -90,7 +91,7 @@ impl Node {
         if member.created(now, outcome, &self.config.timing, planted) {
             let member = member.id.clone();
             self.joins.reset();
-            self.say(Event::Joined { member });
+            self.outbox.say(Event::Joined { member });
             self.arm_all(now);
             return;
         }
@@ -102,6 +103,7 @@ impl Node {
         // An id whose creation is in doubt is never used.
         let id = member.id.clone();
         self.member = None;
+        self.outbox.sends_for(None);
         if !self.leaving {
             self.join_again(now, id);
         }
@@ -129,7 +131,7 @@ impl Node {
             .filter_map(|name| self.held(name).map(|term| (name.clone(), term)))
             .collect();
         for (lease, term) in held {
-            self.say(Event::Elected { lease, term, member: member.clone() });
+            self.outbox.say(Event::Elected { lease, term, member: member.clone() });
         }
     }
 
@@ -151,38 +153,11 @@ impl Node {
         }
     }
 
-    fn profiled(&mut self, now: Moment, outcome: Result<&Outcome, ErrorKind>) {
-        self.profile.wrote(now, outcome, &mut self.random);
-        self.announce_profile(now);
-    }
-
-    fn profile_read(&mut self, now: Moment, found: Result<&Found, ErrorKind>) {
-        self.profile.read(now, found, &mut self.random);
-        self.announce_profile(now);
-    }
-
-    /// The first profile is waited for by the leader; of later ones it is told by a beat.
-    fn announce_profile(&mut self, now: Moment) {
-        let changes = self.profile_made;
-        if let (true, Some(member)) = (self.profile.is_settled(), &mut self.member) {
+    fn profiled(&mut self, now: Moment, asked: Asked, answer: Answered<'_>) {
+        let told = self.introduction.replied(now, asked, answer, &mut self.random);
+        // The first profile is waited for by the leader; of later ones it is told by a beat.
+        if let (Some(changes), Some(member)) = (told, &mut self.member) {
             member.tell_profile(now, changes);
-        }
-    }
-
-    fn farewell_closed(
-        &mut self,
-        now: Moment,
-        id: &MemberId,
-        outcome: Result<&Outcome, ErrorKind>,
-    ) {
-        if let Some(farewell) = self.farewells.iter_mut().find(|farewell| farewell.id == *id) {
-            farewell.closed(now, outcome, &mut self.random);
-        }
-    }
-
-    fn farewell_read(&mut self, now: Moment, id: &MemberId, found: Result<&Found, ErrorKind>) {
-        if let Some(farewell) = self.farewells.iter_mut().find(|farewell| farewell.id == *id) {
-            farewell.read(now, found, &mut self.random);
         }
     }
 
@@ -199,7 +174,7 @@ impl Node {
             for (holder, found) in holders.iter().zip(reply.reads.iter().skip(leases.len())) {
                 let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
                 if let Some(unreadable) = watch.observe(sent, now, found, planted) {
-                    self.say(Event::Unreadable(unreadable));
+                    self.outbox.say(Event::Unreadable(unreadable));
                 }
             }
         }
@@ -222,10 +197,8 @@ impl Node {
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.looking = false;
         let Ok(Some(found)) = found else {
-            lease.look_at = now + lease.failures.pause(&mut self.random);
-            if self.config.planted.is(Mutant::RetriesAtOnce) {
-                lease.look_at = now;
-            }
+            let at = now + lease.failures.pause(&mut self.random);
+            lease.look_at = fault!(self.config.planted, RetriesAtOnce => now, at);
             let at = lease.look_at;
             return self.arm(name, at);
         };
@@ -268,9 +241,9 @@ impl Node {
             self.note_loss(now);
         }
         match observed {
-            Ok(true) => self.say(Event::Observed { lease: name.clone(), record }),
+            Ok(true) => self.outbox.say(Event::Observed { lease: name.clone(), record }),
             Ok(false) => {}
-            Err(unreadable) => self.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => self.outbox.say(Event::Unreadable(unreadable)),
         }
         self.arm(name, now);
     }
@@ -386,13 +359,13 @@ impl Node {
                 // F30: who resigned stands back, so that somebody else can win.
                 let rest = self.random.span(ttl / 3, ttl / 2);
                 lease.not_before = lease.not_before.max(now + rest);
-                self.say(Event::Freed { lease: name.clone(), term });
+                self.outbox.say(Event::Freed { lease: name.clone(), term });
                 self.note_moved(name);
             }
             Ok(Outcome::Deleted) => {
                 lease.learn(Known::Absent);
                 lease.stage = Stage::Seeking;
-                self.say(Event::Freed { lease: name.clone(), term });
+                self.outbox.say(Event::Freed { lease: name.clone(), term });
             }
             Ok(Outcome::Refused) | Err(_) => {
                 lease.stage = Stage::ToFree(term);
@@ -440,9 +413,9 @@ impl Node {
                 self.leader = None;
             }
             let lease = name.clone();
-            self.say(Event::Lost { lease, term, why: Loss::Superseded, abrupt: true });
+            self.outbox.say(Event::Lost { lease, term, why: Loss::Superseded, abrupt: true });
         }
-        self.say(Event::Confirmed { lease: name.clone(), term, held });
+        self.outbox.say(Event::Confirmed { lease: name.clone(), term, held });
     }
 
     fn store_agrees(&self, name: &LeaseName, term: u64, reply: &Reply) -> bool {
@@ -459,12 +432,4 @@ impl Node {
             && lease.holder.is_some_and(|holder| Some(&holder.member) == self.own_id())
             && member.state == MemberState::Alive
     }
-}
-
-fn first_write(answer: Answered<'_>) -> Result<&Outcome, ErrorKind> {
-    answer.and_then(|reply| reply.writes.first().ok_or(ErrorKind::Unknown))
-}
-
-fn first_read(answer: Answered<'_>) -> Result<&Found, ErrorKind> {
-    answer.and_then(|reply| reply.reads.first().ok_or(ErrorKind::Unknown))
 }

@@ -67,7 +67,7 @@ impl Node {
         writes: Vec<Write>,
         reads: Vec<Read>,
     ) -> RequestId {
-        self.send(now, lane, writes, reads, Purpose::Errand)
+        self.outbox.send(now, lane, writes, reads, Purpose::Errand)
     }
 
     /// The next errand that came back.
@@ -129,7 +129,7 @@ impl Node {
     /// Changes what the profile says of families.
     pub fn tell_families(&mut self, families: BTreeMap<String, FamilyProfile>) {
         self.rider.families = families;
-        self.profiles += 1;
+        self.introduction.changed();
     }
 
     /// Whether the lists are in the store that the profile names; it isn't written before.
@@ -146,7 +146,7 @@ impl Node {
 
     /// Says that a record of the rider's can't be read.
     pub fn tell_unreadable(&mut self, unreadable: Unreadable) {
-        self.say(Event::Unreadable(unreadable));
+        self.outbox.say(Event::Unreadable(unreadable));
     }
 
     /// What the leader of the cluster knows, if that is this node.

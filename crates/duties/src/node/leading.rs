@@ -1,6 +1,6 @@
 //! The leader's side: what it reads and writes to place duties, while this node leads.
 
-use incumbent_core::leader::Wanted;
+use incumbent_core::leader::WantedWrite;
 use incumbent_core::records::Profile;
 use incumbent_core::store::{ErrorKind, Lane, Outcome, Reply, Write};
 use incumbent_core::{LeaseName, Moment};
@@ -8,7 +8,7 @@ use incumbent_core::{LeaseName, Moment};
 use super::{Errand, Node};
 use crate::event::Event;
 use crate::placing::{
-    Failure, Placing, Planned, Planning, PlanningId, Round, Step, Subject, Writes,
+    Placing, PlacingStep, PlanFailure, Planned, Planning, PlanningId, Round, Subject, Writes,
 };
 
 impl Node {
@@ -27,10 +27,10 @@ impl Node {
         self.core.tell_missing(missing);
         match step {
             None => {}
-            Some(Step::Read(reads)) => {
+            Some(PlacingStep::Read(reads)) => {
                 self.send(now, Lane::Watch, Vec::new(), reads, Errand::PlaceRead);
             }
-            Some(Step::Write(writes)) => self.write_placing(now, writes),
+            Some(PlacingStep::Write(writes)) => self.write_placing(now, writes),
         }
     }
 
@@ -55,7 +55,7 @@ impl Node {
         match self.placed(now, |placing, round| placing.planned(round, id, result)) {
             None => {}
             Some(Ok(writes)) => self.write_placing(now, writes),
-            Some(Err(Failure { reason, again_in })) => {
+            Some(Err(PlanFailure { reason, again_in })) => {
                 self.say(Event::PlanningFailed { reason, again_in });
             }
         }
@@ -84,8 +84,8 @@ impl Node {
     fn write_placing(&mut self, now: Moment, writes: Writes) {
         for (subject, wanted) in writes {
             let write = match wanted {
-                Wanted::Put(key, expect, value) => self.core.put(key, expect, value, true),
-                Wanted::Delete(key) => Write::Delete(key),
+                WantedWrite::Put(key, expect, value) => self.core.put(key, expect, value, true),
+                WantedWrite::Delete(key) => Write::Delete(key),
             };
             self.send(now, Lane::Change, vec![write], Vec::new(), Errand::PlaceWrite(subject));
         }

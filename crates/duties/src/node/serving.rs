@@ -1,7 +1,7 @@
 //! The member's side: what it serves, what its roster asks for, how it gets on.
 
 use incumbent_core::mutant::Mutant;
-use incumbent_core::own;
+use incumbent_core::own::Upkeep;
 use incumbent_core::records::{Content, FamilyProfile, Unreadable, size};
 use incumbent_core::store::{ErrorKind, Expect, Found, Lane, Outcome, Read};
 use incumbent_core::{Candidacy, LeaseName, Moment, keys};
@@ -10,7 +10,7 @@ use super::{Errand, Node};
 use crate::duty::DutyId;
 use crate::event::Event;
 use crate::records::{DutySpec, Roster};
-use crate::worker::{DutyStatus, ListingStage};
+use crate::worker::{DutyStatus, PostingStage};
 
 impl Node {
     /// Serves a family: from now on the leader may ask this node to run its duties. Called again,
@@ -103,7 +103,7 @@ impl Node {
         }
         for hash in self.worker.listings_due(now) {
             let Some(listing) = self.worker.catalogs.get_mut(&hash) else { continue };
-            listing.stage = ListingStage::Sending;
+            listing.stage = PostingStage::Sending;
             let content = listing.content.clone();
             let put = self.core.put(keys::catalog(&hash), Expect::Absent, content, false);
             self.send(now, Lane::Change, vec![put], Vec::new(), Errand::Catalog(hash));
@@ -114,11 +114,11 @@ impl Node {
         let Some(id) = self.core.member().cloned() else { return };
         match self.worker.report.step(now) {
             None => {}
-            Some(own::Step::Write(expect, content)) => {
+            Some(Upkeep::Write(expect, content)) => {
                 let put = self.core.put(keys::report(&id), expect, content, false);
                 self.send(now, Lane::Change, vec![put], Vec::new(), Errand::Report);
             }
-            Some(own::Step::Read) => {
+            Some(Upkeep::Read) => {
                 let reads = vec![Read::Key { key: keys::report(&id), unless: None }];
                 self.send(now, Lane::Change, Vec::new(), reads, Errand::ReportRead);
             }
@@ -208,8 +208,8 @@ impl Node {
         let Some(listing) = self.worker.catalogs.get_mut(hash) else { return };
         // Refused means that it is there: its name follows from its content.
         listing.stage = match outcome {
-            Ok(_) => ListingStage::There,
-            Err(_) => ListingStage::Due(now + pause),
+            Ok(_) => PostingStage::There,
+            Err(_) => PostingStage::Due(now + pause),
         };
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use incumbent_planner::{self as planner, Plan, Rebalance};
 
 use super::rollout::{Soundings, Trying};
-use super::{Avoided, Duties, Placement};
+use super::{Avoided, KnownDuties, Placement};
 use crate::duty::DutyId;
 use crate::records::{Catalog, MAX_UNPLACED, Moved, Moves, Rollout, Roster};
 use crate::survey::{self, Answer, Question, Survey};
@@ -43,7 +43,7 @@ pub struct Planning {
     /// Whether others are missing.
     pub(super) lists_missing: bool,
     /// The duties that were known before, and whether they are those of these very lists.
-    pub(super) known: Arc<Duties>,
+    pub(super) known: Arc<KnownDuties>,
     pub(super) up_to_date: bool,
     /// Who still has what no roster names, as far as it was reported.
     pub(super) draining: Vec<(MemberId, Vec<DutyId>)>,
@@ -69,7 +69,7 @@ pub struct Planning {
 /// What became of a [`Planning`]: records to be written.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    pub(super) duties: Arc<Duties>,
+    pub(super) duties: Arc<KnownDuties>,
     pub(super) lists: BTreeSet<String>,
     /// Whether others were missing, so that the duties are not all that there are.
     pub(super) incomplete: bool,
@@ -78,7 +78,7 @@ pub struct Planned {
     pub(super) rollout: Option<(Rollout, Vec<u8>)>,
     pub(super) trying: Vec<Trying>,
     pub(super) obeyed: Vec<(Key, Version, Vec<u8>)>,
-    /// Duties that may return to those they avoided before this moment.
+    /// KnownDuties that may return to those they avoided before this moment.
     pub(super) forgiven: Vec<(DutyId, Moment)>,
     pub(super) rebalances: bool,
     pub(super) balanced: bool,
@@ -96,7 +96,7 @@ pub(super) struct Draft {
 
 /// What a roster is to say.
 #[derive(Default)]
-struct Wanted {
+struct WantedRoster {
     duties: BTreeSet<DutyId>,
     preparing: BTreeSet<DutyId>,
     successors: BTreeMap<DutyId, MemberId>,
@@ -137,7 +137,7 @@ impl Planning {
     }
 
     /// The duties that living members know. A list that is missing removes nothing.
-    fn duties(&self) -> Arc<Duties> {
+    fn duties(&self) -> Arc<KnownDuties> {
         if self.up_to_date {
             return Arc::clone(&self.known);
         }
@@ -159,7 +159,7 @@ impl Planning {
 
     /// While lists are missing, what runs on a node and is described as none of its versions may be
     /// on one of them: it counts as unknown, and stays.
-    fn set_aside(&self, duties: &mut Duties) {
+    fn set_aside(&self, duties: &mut KnownDuties) {
         for (id, roster) in &self.rosters {
             let Some(profile) = self.members.get(id) else { continue };
             for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
@@ -175,7 +175,7 @@ impl Planning {
         }
     }
 
-    fn survey(&self, duties: &Duties) -> Survey {
+    fn survey(&self, duties: &KnownDuties) -> Survey {
         let mut homes = BTreeMap::new();
         for (id, draining) in &self.draining {
             homes.extend(draining.iter().map(|duty| (duty.clone(), id.clone())));
@@ -256,7 +256,7 @@ impl Planning {
     }
 
     /// How many duties a roster can name, if it is fewer than there are.
-    fn room(&self, duties: &Duties) -> Option<u32> {
+    fn room(&self, duties: &KnownDuties) -> Option<u32> {
         let room = Roster::room(self.max_value, duties.keys());
         (room < duties.len()).then(|| u32::try_from(room).unwrap_or(u32::MAX))
     }
@@ -287,13 +287,13 @@ impl Planning {
     /// The rosters that changed, or still have the term of a former leader.
     fn rosters(
         &self,
-        known: &Duties,
+        known: &KnownDuties,
         question: &Question,
         plan: &Plan,
         preparing: &BTreeMap<DutyId, MemberId>,
     ) -> (Vec<Draft>, Vec<DutyId>) {
-        let mut wanted: BTreeMap<&MemberId, Wanted> =
-            self.members.keys().map(|id| (id, Wanted::default())).collect();
+        let mut wanted: BTreeMap<&MemberId, WantedRoster> =
+            self.members.keys().map(|id| (id, WantedRoster::default())).collect();
         for (duty, target) in question.duties.iter().zip(&plan.target) {
             let member = target.and_then(|target| question.members.get(target));
             if let Some(wanted) = member.and_then(|id| wanted.get_mut(id)) {
@@ -321,7 +321,7 @@ impl Planning {
         &self,
         question: &Question,
         plan: &Plan,
-        wanted: &mut BTreeMap<&MemberId, Wanted>,
+        wanted: &mut BTreeMap<&MemberId, WantedRoster>,
     ) {
         for step in &plan.moves {
             let member = |at: Option<usize>| question.members.get(at?);
@@ -342,12 +342,12 @@ impl Planning {
 
     fn draft(
         &self,
-        known: &Duties,
+        known: &KnownDuties,
         id: &MemberId,
-        wanted: Wanted,
+        wanted: WantedRoster,
         cut: &mut Vec<DutyId>,
     ) -> Option<Draft> {
-        let Wanted { mut duties, preparing, successors, mut former } = wanted;
+        let WantedRoster { mut duties, preparing, successors, mut former } = wanted;
         let stored = self.rosters.get(id);
         let before = stored.and_then(|stored| stored.content.as_ref());
         let keeps = self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Placing, Stage, Step, Subject};
+use super::{Placing, PlacingStage, PlacingStep, Subject};
 use crate::duty::DutyId;
 use crate::records::{Catalog, Report, Rollout, Roster};
 use incumbent_core::Moment;
@@ -26,7 +26,12 @@ const LARGEST_PAGE: usize = 256;
 impl Placing {
     /// What has to be read before the next plan, if anything: a page of it. All is read by key, so
     /// that what the dead left behind costs nothing.
-    pub(super) fn reads(&mut self, now: Moment, leader: &Leader, planted: Planted) -> Option<Step> {
+    pub(super) fn reads(
+        &mut self,
+        now: Moment,
+        leader: &Leader,
+        planted: Planted,
+    ) -> Option<PlacingStep> {
         let mut page = Page { room: self.page, keys: BTreeSet::new() };
         if !self.moves_read || self.moves_doubtful {
             page.ask(self, now, keys::moves(), 4);
@@ -58,14 +63,14 @@ impl Placing {
         }
         self.asked_at.retain(|_, at| now < *at + AGAIN);
         self.asked_at.extend(page.keys.iter().map(|key| (key.clone(), now)));
-        self.stage = Stage::Reading;
+        self.stage = PlacingStage::Reading;
         self.asked = page.keys.into_iter().collect();
         let read = |key: &Key| Read::Key { key: key.clone(), unless: None };
         let mut reads: Vec<Read> = self.asked.iter().map(read).collect();
         if planted.is(Mutant::OldLeasesListed) && !self.moves_read {
             reads.push(Read::Prefix(keys::duty_leases()));
         }
-        Some(Step::Read(reads))
+        Some(PlacingStep::Read(reads))
     }
 
     /// Whether a member may have a roster of a former leader, and it was not read yet.
@@ -96,10 +101,10 @@ impl Placing {
         answer: Result<&Reply, ErrorKind>,
         planted: Planted,
     ) {
-        if self.stage != Stage::Reading {
+        if self.stage != PlacingStage::Reading {
             return;
         }
-        self.stage = Stage::Idle;
+        self.stage = PlacingStage::Idle;
         let asked = std::mem::take(&mut self.asked);
         let Ok(reply) = answer else {
             self.page = (self.page / 2).max(1);
@@ -184,7 +189,7 @@ impl Placing {
     /// A record of a later term shows that another leads.
     fn heed(&mut self, term: u64) {
         if term > self.term {
-            self.stage = Stage::Superseded(term.max(self.superseded().unwrap_or(0)));
+            self.stage = PlacingStage::Superseded(term.max(self.superseded().unwrap_or(0)));
         }
     }
 

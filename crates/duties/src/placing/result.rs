@@ -9,7 +9,7 @@ use super::{Placing, Planned, Planning, PlanningId, Round, Subject, Underway, Wr
 use crate::duty::DutyId;
 use incumbent_core::Moment;
 use incumbent_core::keys;
-use incumbent_core::leader::Wanted;
+use incumbent_core::leader::WantedWrite;
 use incumbent_core::mutant::Mutant;
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Content, Wish};
@@ -20,7 +20,7 @@ use incumbent_core::store::Expect;
 const MOST_DROPPED: u32 = 2;
 
 /// A plan could not be made.
-pub(crate) struct Failure {
+pub(crate) struct PlanFailure {
     pub(crate) reason: String,
     pub(crate) again_in: Duration,
 }
@@ -126,7 +126,7 @@ impl Placing {
         round: &Round<'_>,
         id: PlanningId,
         result: Result<Planned, String>,
-    ) -> Result<Writes, Failure> {
+    ) -> Result<Writes, PlanFailure> {
         let Some(underway) = self.underway.take_if(|underway| underway.id == Some(id)) else {
             return Ok(Vec::new());
         };
@@ -139,7 +139,7 @@ impl Placing {
                 self.failures = self.failures.saturating_add(1);
                 self.not_before = now + again_in;
                 self.next = self.not_before;
-                return Err(Failure { reason, again_in });
+                return Err(PlanFailure { reason, again_in });
             }
         };
         self.failures = 0;
@@ -185,18 +185,19 @@ impl Placing {
             writes.push(self.write_roster(round, draft));
         }
         if let Some((moves, bytes)) = planned.moves {
-            let put = Wanted::Put(keys::moves(), self.moves.expect(), bytes);
+            let put = WantedWrite::Put(keys::moves(), self.moves.expect(), bytes);
             self.writing_moves = Some(moves);
             writes.push((Subject::Moves, put));
         }
         if let Some((rollout, bytes)) = planned.rollout {
-            let put = Wanted::Put(keys::rollout(), self.rollout.expect(), bytes);
+            let put = WantedWrite::Put(keys::rollout(), self.rollout.expect(), bytes);
             self.writing_rollout = Some(rollout);
             writes.push((Subject::Rollout, put));
         }
         self.try_versions(round.now, planned.trying);
         if !upset {
-            let put = |(key, version, bytes)| Wanted::Put(key, Expect::Version(version), bytes);
+            let put =
+                |(key, version, bytes)| WantedWrite::Put(key, Expect::Version(version), bytes);
             writes.extend(planned.obeyed.into_iter().map(|done| (Subject::Aside, put(done))));
         }
         self.was_placed = true;
@@ -204,7 +205,7 @@ impl Placing {
         writes
     }
 
-    fn write_roster(&mut self, round: &Round<'_>, draft: Draft) -> (Subject, Wanted) {
+    fn write_roster(&mut self, round: &Round<'_>, draft: Draft) -> (Subject, WantedWrite) {
         let Draft { roster, bytes, expect, new } = draft;
         let id = roster.member.clone();
         let pending = self.pending.entry(id.clone()).or_default();
@@ -218,7 +219,7 @@ impl Placing {
             self.duties.get(duty).filter(|specs| specs.len() > 1)?;
             Some(profile?.families.get(duty.family())?.versions.clone())
         });
-        let put = Wanted::Put(keys::roster(&id), expect, bytes);
+        let put = WantedWrite::Put(keys::roster(&id), expect, bytes);
         self.writing.insert(id.clone(), Arc::new(roster));
         (Subject::Roster(id), put)
     }

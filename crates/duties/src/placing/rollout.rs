@@ -43,7 +43,7 @@ pub(super) struct Trying {
 
 impl Planning {
     /// What is remembered, brought up to date with who is there and what operators ask for.
-    pub(super) fn rollout(&self, duties: &super::Duties) -> Rollout {
+    pub(super) fn rollout(&self, duties: &super::KnownDuties) -> Rollout {
         let content = self.rollout.content.clone();
         let mut rollout = content.unwrap_or_else(|| Rollout::none(self.term));
         let nodes = self.members.values().chain(&self.lingering).map(AsRef::as_ref);

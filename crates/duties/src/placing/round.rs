@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::reading::AGAIN;
-use super::{Placement, Placing, Stage, Step, Subject, Underway, Writes};
+use super::{Placement, Placing, PlacingStage, PlacingStep, Subject, Underway, Writes};
 use crate::duty::DutyId;
 use incumbent_core::Moment;
 use incumbent_core::keys;
-use incumbent_core::leader::{Leader, Wanted};
+use incumbent_core::leader::{Leader, WantedWrite};
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Content, Drain, MemberRecord, MemberState, Profile};
@@ -32,24 +32,24 @@ pub(crate) struct Round<'a> {
 }
 
 impl Placing {
-    pub(crate) fn step(&mut self, round: &Round<'_>) -> Option<Step> {
+    pub(crate) fn step(&mut self, round: &Round<'_>) -> Option<PlacingStep> {
         match self.stage {
-            Stage::Asleep => {
+            PlacingStage::Asleep => {
                 let serves = |profile: &Profile| !profile.families.is_empty();
                 let late = round.now >= self.next || self.next == Moment::NEVER;
                 if late && round.leader.living().any(|(_, _, profile)| serves(profile)) {
-                    self.stage = Stage::Idle;
+                    self.stage = PlacingStage::Idle;
                     return self.review(round);
                 }
                 None
             }
-            Stage::Reading | Stage::Superseded(_) => None,
-            Stage::Idle if self.is_writing() => None,
-            Stage::Idle => self.review(round),
+            PlacingStage::Reading | PlacingStage::Superseded(_) => None,
+            PlacingStage::Idle if self.is_writing() => None,
+            PlacingStage::Idle => self.review(round),
         }
     }
 
-    fn review(&mut self, round: &Round<'_>) -> Option<Step> {
+    fn review(&mut self, round: &Round<'_>) -> Option<PlacingStep> {
         let (now, leader) = (round.now, round.leader);
         let due = now >= self.next;
         if self.generation == leader.generation() && !self.dirty && !due {
@@ -77,7 +77,7 @@ impl Placing {
             self.underway = Some(Underway::to_begin(self.may_rebalance(round)));
             self.next = self.next_eviction(round).unwrap_or(Moment::NEVER);
         }
-        (!writes.is_empty()).then_some(Step::Write(writes))
+        (!writes.is_empty()).then_some(PlacingStep::Write(writes))
     }
 
     /// Whether something is not known without which a plan would be made from nothing.
@@ -167,7 +167,7 @@ impl Placing {
         for hash in gone {
             // Until that is known to have happened it isn't forgotten.
             self.named.insert(hash.clone(), round.now);
-            let delete = Wanted::Delete(keys::catalog(&hash));
+            let delete = WantedWrite::Delete(keys::catalog(&hash));
             writes.push((Subject::List(hash), delete));
         }
         writes
@@ -190,7 +190,7 @@ impl Placing {
         let evict = |id: &MemberId| {
             let (record, version) = round.leader.member(id)?;
             let closed = record.closed(MemberState::Evicted).bytes();
-            let put = Wanted::Put(keys::member(id), Expect::Version(version.clone()), closed);
+            let put = WantedWrite::Put(keys::member(id), Expect::Version(version.clone()), closed);
             Some((Subject::Aside, put))
         };
         late.iter().filter_map(evict).collect()

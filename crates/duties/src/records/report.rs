@@ -23,13 +23,13 @@ pub struct Report {
     pub revision: u64,
     /// The revision of the roster that it is about.
     pub roster: u64,
-    /// Wanted, and the lease isn't held yet.
+    /// WantedWrite, and the lease isn't held yet.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waiting: BTreeSet<DutyId>,
     /// The lease is held, and the duty has not started yet.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub starting: BTreeSet<DutyId>,
-    /// Wanted no more, and the lease is still held.
+    /// WantedWrite no more, and the lease is still held.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub draining: BTreeSet<DutyId>,
     /// Ended by an error and to be started again.
