@@ -25,8 +25,8 @@
 //!   different names for one file would never see each other. A file with several hard links is
 //!   refused, also when it gets the second while in use, and so is one that is itself a mount
 //!   point: mount its directory. Symbolic links are fine.
-//! - The right to make three tables and two views whose names start with `incumbent_` (another
-//!   prefix with `?prefix=`), and to switch the file to the write-ahead log, which stays on.
+//! - The right to make three tables, three views and a trigger whose names start with `incumbent_`
+//!   (another prefix with `?prefix=`), and to switch the file to the write-ahead log, which stays on.
 //!   Nothing else in the file is touched.
 //! - Write transactions of the application that are short compared with a third of the ttl:
 //!   SQLite has one writer at a time, and a beat has to wait for it. Otherwise give incumbent a
@@ -67,6 +67,7 @@ mod closing;
 mod database;
 mod error;
 mod exchange;
+mod fence;
 mod file_system;
 mod files;
 mod hints;

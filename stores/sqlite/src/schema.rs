@@ -10,7 +10,28 @@ use crate::error::{During, translate};
 /// The format of the tables that this version reads and writes.
 const FORMAT: i64 = 1;
 
-const SCHEMA: &str = include_str!("schema.sql");
+const SCHEMA: &str = concat!(include_str!("schema.sql"), "\n", include_str!("assert.sql"));
+
+/// Whether the lease's record `r` is held in the term that is asserted, by a member that is alive.
+/// `->` would read better; a library that is older than it can't read the views above either, but
+/// may read the application's own tables.
+const HELD: &str = "CASE WHEN json_valid(CAST(r.value AS TEXT)) THEN
+                json_extract(CAST(r.value AS TEXT), '$.name') = NEW.lease
+                AND json_extract(CAST(r.value AS TEXT), '$.term') = CAST(NEW.term AS INTEGER)
+                AND EXISTS (
+                    SELECT 1 FROM {prefix}records m
+                    WHERE m.cluster = r.cluster
+                      AND m.key = 'member/' || json_extract(CAST(r.value AS TEXT), '$.holder.member')
+                      AND json_valid(CAST(m.value AS TEXT))
+                      AND json_extract(CAST(m.value AS TEXT), '$.state') = 'alive')
+              END";
+
+/// The odd letters that are most common in names.
+const ESCAPED: &str = "= .:,@+#";
+
+/// The plain letters with which a name begins, as many as no key cuts off.
+const LEAD: &str = "substr(NEW.lease, 1, min(160, length(NEW.lease) - length(ltrim(NEW.lease,
+              'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-/'))))";
 
 /// Makes what is missing. A connection to a file that has everything takes no write lock.
 pub(crate) fn prepare(
@@ -20,7 +41,10 @@ pub(crate) fn prepare(
     during: During,
 ) -> Result<(), StoreError> {
     let fail = |error| translate(path, &error, during);
-    if !is_complete(connection, prefix).map_err(fail)? {
+    // Files of a former version have no fence.
+    let complete = is_complete(connection, prefix)
+        .and_then(|tables| Ok(tables && has_fence(connection, prefix)?));
+    if !complete.map_err(fail)? {
         make(connection, prefix).map_err(fail)?;
     }
     check(connection, path, prefix, during)
@@ -53,7 +77,28 @@ pub(crate) fn check(
 
 /// The statements that make everything.
 pub(crate) fn sql(prefix: &str) -> String {
-    SCHEMA.replace("{prefix}", prefix).replace("{format}", &FORMAT.to_string())
+    SCHEMA
+        .replace("{held}", HELD)
+        .replace("{lead}", LEAD)
+        .replace("{escaped}", &escaped())
+        .replace("{odd}", ESCAPED)
+        .replace("{prefix}", prefix)
+        .replace("{format}", &FORMAT.to_string())
+}
+
+/// The name as its key has it, if no other letters are in it and it isn't long. What escapes comes
+/// first. Not more of them, because the parsers of old libraries overflow.
+fn escaped() -> String {
+    ESCAPED.bytes().fold("NEW.lease".to_owned(), |text, byte| {
+        format!("replace({text}, '{}', '={byte:02X}')", char::from(byte))
+    })
+}
+
+fn has_fence(connection: &Connection, prefix: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name = ?1";
+    let found: i64 =
+        connection.query_row(sql, [format!("{prefix}assert_insert")], |row| row.get(0))?;
+    Ok(found == 1)
 }
 
 /// Whether all tables are there.

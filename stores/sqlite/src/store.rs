@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use incumbent_core::store::{
-    Access, Answer, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store, StoreError, Wake,
+    Access, Answer, AssertionSql, Capabilities, Exchange, HintGuard, Lane, Obstacles, Store,
+    StoreError, Wake,
 };
 
 use crate::closing;
 use crate::database::Database;
 use crate::error::During;
+use crate::fence;
 use crate::file_system;
 use crate::hints::Watcher;
 use crate::lane::LaneSender;
@@ -133,6 +135,10 @@ impl Store for SqliteStore {
 
     fn obstacles(&self) -> Obstacles<'_> {
         Box::pin(obstacles::find(self.path()))
+    }
+
+    fn assertion(&self) -> Option<AssertionSql> {
+        Some(fence::assertion(&self.inner.options.prefix))
     }
 
     fn warnings(&self) -> Vec<String> {
