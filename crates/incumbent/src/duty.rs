@@ -18,6 +18,7 @@ use incumbent_core::{MemberId, Moment};
 use incumbent_duties::{DutyId, DutyStatus};
 use tokio_util::sync::CancellationToken;
 
+use crate::assertion::Assertion;
 use crate::command::Command;
 use crate::error::Unanswered;
 use crate::fence::Fence;
@@ -96,6 +97,12 @@ impl Duty {
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.term.fence()
+    }
+
+    /// What asserts the duty's term in the database that holds its lease; as [`Term::assertion`].
+    #[must_use]
+    pub fn assertion(&self) -> Assertion {
+        self.term.assertion()
     }
 
     /// Whether the duty is this node's to run. As cheap as

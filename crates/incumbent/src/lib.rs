@@ -105,6 +105,7 @@
 //!
 //! A forked child of the process leads nothing, whatever its parent did. It may join by itself.
 
+mod assertion;
 mod attempt;
 mod ballot;
 pub mod blocking;
@@ -161,6 +162,7 @@ mod trust;
 pub mod witness;
 mod workers;
 
+pub use assertion::Assertion;
 pub use attempt::{Attempt, OtherLeader};
 pub use builder::Builder;
 pub use campaign::Campaign;

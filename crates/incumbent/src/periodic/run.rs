@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
 
 use super::schedule::system_time;
+use crate::assertion::Assertion;
 use crate::error::Unanswered;
 use crate::fence::Fence;
 use crate::loss::Lost;
@@ -54,6 +55,12 @@ impl Run {
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.term.fence()
+    }
+
+    /// What asserts the job's term in the database that holds its lease; as [`Term::assertion`].
+    #[must_use]
+    pub fn assertion(&self) -> Assertion {
+        self.term.assertion()
     }
 
     /// Whether the job is this node's to run. As cheap as [`Term::is_held`]; no from the moment at

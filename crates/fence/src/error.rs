@@ -1,0 +1,76 @@
+/// Why a term was not asserted. Whatever it is: roll back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError<E> {
+    /// The term is over. Stop: somebody else may be doing this work.
+    #[error(
+        "the term is over: {}, held by {}",
+        term.map_or("there is no such lease".to_owned(), |term| format!("found term {term}")),
+        held_by.as_deref().unwrap_or("nobody")
+    )]
+    Superseded {
+        /// The node that holds the lease now. It may be this term's own, if its membership is over
+        /// and nobody has taken the lease yet.
+        held_by: Option<String>,
+        /// The lease's term now.
+        term: Option<u64>,
+    },
+    /// The lease isn't in a database of this kind, so that nothing here can stand for it.
+    #[error("the lease is in a store of another kind ({store}): a transaction here can't hold it")]
+    Elsewhere {
+        /// Where it is.
+        store: &'static str,
+    },
+    /// The transaction is of a kind in which the assertion would hold nothing.
+    #[error("{0}")]
+    Unfit(&'static str),
+    /// The transaction took longer than it may, and was rolled back.
+    #[error("the transaction took longer than it may, and was rolled back")]
+    TooLong,
+    /// The database couldn't be asked. Whether the term is held is unknown.
+    #[error("the term could not be asserted: {0}")]
+    Database(#[source] E),
+}
+
+impl<E> FenceError<E> {
+    /// What the database says of a term that is over, read back.
+    #[cfg(any(feature = "mysql_async", feature = "tokio-postgres"))]
+    pub(crate) fn superseded(message: &str) -> Self {
+        let found = message.rsplit_once(": found ").map_or("", |(_, found)| found);
+        let (term, held_by) = found.split_once(", held by ").unwrap_or((found, ""));
+        let term = term.strip_prefix("term ").and_then(|term| term.parse().ok());
+        let held_by = held_by.strip_prefix('"').map(|name| {
+            // MySQL's messages are cut, so that the closing quote may be missing.
+            name.rsplit_once('"').map_or(name, |(name, _)| name).to_owned()
+        });
+        Self::Superseded { held_by, term }
+    }
+}
+
+/// The SQLSTATE of a term that is over.
+#[cfg(any(feature = "mysql_async", feature = "tokio-postgres"))]
+pub(crate) const SUPERSEDED: &str = "IN001";
+
+#[cfg(all(test, any(feature = "mysql_async", feature = "tokio-postgres")))]
+mod tests {
+    use super::*;
+
+    fn read(found: &str) -> (Option<u64>, Option<String>) {
+        let message =
+            format!("incumbent: term 7 of lease \"a: found term 9\" is over: found {found}");
+        match FenceError::<()>::superseded(&message) {
+            FenceError::Superseded { held_by, term } => (term, held_by),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_the_databases_say_is_read_back() {
+        assert_eq!(read("term 8, held by \"n\""), (Some(8), Some("n".to_owned())));
+        assert_eq!(read("term 8, held by \"n"), (Some(8), Some("n".to_owned())));
+        assert_eq!(read("term 8, held by nobody"), (Some(8), None));
+        assert_eq!(read("no such lease"), (None, None));
+        let closed = read("term 7, held by \"n\", whose membership is over");
+        assert_eq!(closed, (Some(7), Some("n".to_owned())));
+    }
+}

@@ -1,0 +1,98 @@
+//! Asserts a term of incumbent inside the application's own transaction, so that a leader that was
+//! superseded can't commit. For leases that are in the same database as the work.
+//!
+//! ```no_run
+//! # #[cfg(feature = "tokio-postgres")]
+//! # async fn example(term: incumbent::Term, client: &mut tokio_postgres::Client)
+//! # -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! use incumbent_fence::Asserted as _;
+//!
+//! let transaction = client.transaction().await?;
+//! term.assert(&transaction).await?;
+//! transaction.execute("UPDATE invoices SET settled = true", &[]).await?;
+//! transaction.commit().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | feature | takes |
+//! | --- | --- |
+//! | `tokio-postgres` | `&tokio_postgres::Transaction`, and a future comes back |
+//! | `mysql_async` | `&mut mysql_async::Transaction`, the same |
+//! | `rusqlite` | `&rusqlite::Transaction`, in write mode and without attached files; and [`sqlite::transaction`] |
+//!
+//! On an error, roll back. PostgreSQL sees to that by itself; MySQL and SQLite commit what a
+//! program lets them commit after a failed statement. With `tokio-postgres` a nested transaction is
+//! a savepoint of the same type: assert in the outermost, because a savepoint that is rolled back
+//! takes the lock with it.
+
+mod error;
+#[cfg(feature = "mysql_async")]
+mod mysql;
+#[cfg(feature = "tokio-postgres")]
+mod postgres;
+#[cfg(feature = "rusqlite")]
+pub mod sqlite;
+
+use incumbent::{Assertion, Duty, Run, Term};
+
+pub use error::FenceError;
+
+/// What can be asserted: a term of leadership, a duty, a run of a periodic job. None of them can be
+/// made but by being elected, so that a function that takes one runs under a leader alone.
+pub trait Asserted {
+    /// What the database has to be told.
+    fn assertion(&self) -> Assertion;
+
+    /// Makes the term stand until the transaction ends, or fails: [`FenceError::Superseded`] if it
+    /// is over, another error if nobody knows.
+    fn assert<T: Transaction>(&self, transaction: T) -> T::Answer {
+        transaction.assert(self.assertion())
+    }
+}
+
+impl Asserted for Term {
+    fn assertion(&self) -> Assertion {
+        Term::assertion(self)
+    }
+}
+
+impl Asserted for Duty {
+    fn assertion(&self) -> Assertion {
+        Duty::assertion(self)
+    }
+}
+
+impl Asserted for Run {
+    fn assertion(&self) -> Assertion {
+        Run::assertion(self)
+    }
+}
+
+impl Asserted for Assertion {
+    fn assertion(&self) -> Assertion {
+        self.clone()
+    }
+}
+
+/// An open transaction of a driver. There is none for a connection: in autocommit the lock would be
+/// gone with the statement.
+pub trait Transaction: private::Sealed {
+    /// A future of a result where the driver has futures, else the result.
+    type Answer;
+
+    /// Asserts a term.
+    fn assert(self, assertion: Assertion) -> Self::Answer;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+/// The statement, if the lease is in such a database.
+#[cfg(any(feature = "mysql_async", feature = "rusqlite", feature = "tokio-postgres"))]
+fn statement<E>(assertion: &Assertion, kind: &str) -> Result<String, FenceError<E>> {
+    let here = assertion.sql.as_ref().filter(|_| assertion.store == kind);
+    let sql = here.ok_or(FenceError::Elsewhere { store: assertion.store })?;
+    Ok(sql.statement.clone())
+}

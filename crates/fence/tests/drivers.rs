@@ -1,0 +1,189 @@
+//! Terms and duties asserted through each driver, on real databases.
+#![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
+
+use std::time::Duration;
+
+use incumbent::{Duty, Leadership, Node, OpenStore, Serving, family};
+use incumbent_fence::{Asserted as _, FenceError, sqlite};
+use incumbent_proving::server::{mariadb, postgres};
+use rusqlite::TransactionBehavior;
+use tokio::sync::mpsc;
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+/// A node that leads, a duty that it runs, and the store of both.
+struct Scene {
+    node: Node,
+    store: OpenStore,
+    held: Leadership,
+    duty: Duty,
+    _serving: Serving,
+}
+
+async fn scene(url: &str) -> Scene {
+    let store = incumbent::open(url).await.expect("a store");
+    let cluster = format!("c{}", std::process::id());
+    let node =
+        Node::builder().cluster(cluster).name("first").for_tests().ttl(Duration::from_secs(5));
+    let node = node.join(&store).await.expect("it joins");
+    let mut campaign = node.campaign("daily, report").expect("a campaign");
+    let held = campaign.elected().await.expect("it leads");
+    let (found, mut finding) = mpsc::channel(1);
+    let projections = family("projections").duties(["orders, eu"]).run(move |duty: Duty| {
+        let found = found.clone();
+        async move {
+            let _ = found.send(duty.clone()).await;
+            duty.stopped().await;
+            Ok(())
+        }
+    });
+    let serving = node.serve(projections).expect("it serves");
+    let duty = finding.recv().await.expect("a duty");
+    Scene { node, store, held, duty, _serving: serving }
+}
+
+fn superseded<E: std::fmt::Debug>(
+    result: Result<(), FenceError<E>>,
+) -> (Option<u64>, Option<String>) {
+    match result {
+        Err(FenceError::Superseded { held_by, term }) => (term, held_by),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Everything that the node held is over when this returns.
+async fn leave(scene: Scene) -> incumbent::Assertion {
+    let assertion = scene.held.assertion();
+    assert!(scene.store.assertion().is_some(), "what the store says is reachable from open()");
+    drop(scene.held);
+    scene.node.leave().await.expect("it leaves");
+    assertion
+}
+
+#[test]
+fn tokio_postgres_takes_terms_and_duties() {
+    block_on(async {
+        let url = postgres::shared();
+        let joint = if url.contains('?') { '&' } else { '?' };
+        let scene =
+            scene(&format!("{url}{joint}schema=fence_{}&prefix=f_", std::process::id())).await;
+        let base = url.split('?').next().expect("a URL");
+        let connecting = tokio_postgres::connect(base, tokio_postgres::NoTls).await;
+        let (mut client, connection) = connecting.expect("a connection");
+        tokio::runtime::Handle::current().spawn(connection);
+        let transaction = client.transaction().await.expect("a transaction");
+        scene.held.assert(&transaction).await.expect("it is held");
+        scene.duty.assert(&transaction).await.expect("it is this node's");
+        transaction.commit().await.expect("a commit");
+        let mut wrong = scene.duty.assertion();
+        wrong.term -= 1;
+        let transaction = client.transaction().await.expect("a transaction");
+        let (term, held_by) = superseded(wrong.assert(&transaction).await);
+        assert_eq!((term, held_by.as_deref()), (Some(scene.duty.term()), Some("first")));
+        drop(transaction);
+        let over = leave(scene).await;
+        let transaction = client.transaction().await.expect("a transaction");
+        superseded(over.assert(&transaction).await);
+        drop(transaction);
+        // A server that isn't there says nothing about the term.
+        let transaction = client.transaction().await.expect("a transaction");
+        let gone = "SELECT pg_terminate_backend(pg_backend_pid())";
+        assert!(transaction.batch_execute(gone).await.is_err());
+        let asked = over.assert(&transaction).await;
+        assert!(matches!(asked, Err(FenceError::Database(_))), "{asked:?}");
+    });
+}
+
+#[test]
+fn mysql_async_takes_terms_and_duties() {
+    block_on(async {
+        let url = mariadb::shared();
+        let scene = scene(&format!("{url}?prefix=f{}_", std::process::id())).await;
+        let opts = mysql_async::Opts::from_url(&url).expect("a URL");
+        let opts = mysql_async::OptsBuilder::from_opts(opts).prefer_socket(false);
+        let mut client = mysql_async::Conn::new(opts).await.expect("a connection");
+        let mut transaction = client.start_transaction(Default::default()).await.expect("one");
+        scene.held.assert(&mut transaction).await.expect("it is held");
+        scene.duty.assert(&mut transaction).await.expect("it is this node's");
+        transaction.commit().await.expect("a commit");
+        let mut wrong = scene.duty.assertion();
+        wrong.term -= 1;
+        let mut transaction = client.start_transaction(Default::default()).await.expect("one");
+        let (term, held_by) = superseded(wrong.assert(&mut transaction).await);
+        assert_eq!((term, held_by.as_deref()), (Some(scene.duty.term()), Some("first")));
+        transaction.rollback().await.expect("a rollback");
+        let over = leave(scene).await;
+        let mut transaction = client.start_transaction(Default::default()).await.expect("one");
+        superseded(over.assert(&mut transaction).await);
+        transaction.rollback().await.expect("a rollback");
+    });
+}
+
+#[test]
+fn rusqlite_takes_terms_and_duties_and_refuses_what_wouldn_t_hold() {
+    block_on(async {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("app.db");
+        let scene = scene(&format!("sqlite:{}", file.display())).await;
+        let mut connection = rusqlite::Connection::open(&file).expect("a connection");
+        connection.busy_timeout(Duration::from_secs(5)).expect("patience");
+        connection.execute_batch("CREATE TABLE work (term INTEGER)").expect("a table");
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = connection.transaction_with_behavior(immediate).expect("one");
+        scene.held.assert(&transaction).expect("it is held");
+        scene.duty.assert(&transaction).expect("it is this node's");
+        transaction.commit().expect("a commit");
+
+        let transaction = connection.transaction().expect("a deferred one");
+        let unfit = scene.held.assert(&transaction);
+        assert!(matches!(unfit, Err(FenceError::Unfit(_))), "{unfit:?}");
+        drop(transaction);
+        let other = place.path().join("other.db").display().to_string();
+        connection.execute("ATTACH DATABASE ?1 AS other", [other]).expect("it attaches");
+        let transaction = connection.transaction_with_behavior(immediate).expect("one");
+        let unfit = scene.held.assert(&transaction);
+        assert!(matches!(unfit, Err(FenceError::Unfit(_))), "{unfit:?}");
+        drop(transaction);
+        connection.execute_batch("DETACH DATABASE other").expect("it goes");
+
+        // Bounded: a statement is interrupted, and what comes too late isn't committed.
+        type Failure = FenceError<rusqlite::Error>;
+        let write = |transaction: &rusqlite::Transaction<'_>| {
+            let done = transaction.execute("INSERT INTO work VALUES (1)", []);
+            done.map_err(FenceError::Database)
+        };
+        let done: Result<usize, Failure> =
+            sqlite::transaction(&mut connection, &*scene.held, Duration::from_secs(5), write);
+        assert_eq!(done.expect("it commits"), 1);
+        let slow = |transaction: &rusqlite::Transaction<'_>| {
+            write(transaction)?;
+            let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                           SELECT max(i) FROM n";
+            let done = transaction.query_row(endless, [], |row| row.get::<_, i64>(0));
+            done.map_err(FenceError::Database)
+        };
+        let bound = Duration::from_millis(100);
+        let done = sqlite::transaction(&mut connection, &*scene.held, bound, slow);
+        assert!(matches!(done, Err(FenceError::TooLong)), "{done:?}");
+        let count = || connection.query_row("SELECT count(*) FROM work", [], |row| row.get(0));
+        assert_eq!(count(), Ok(1), "nothing of it is there");
+
+        let mut wrong = scene.duty.assertion();
+        wrong.term -= 1;
+        let own = scene.duty.term();
+        let transaction = connection.transaction_with_behavior(immediate).expect("one");
+        let (term, held_by) = superseded(wrong.assert(&transaction));
+        assert_eq!((term, held_by.as_deref()), (Some(own), Some("first")));
+        drop(transaction);
+        let over = leave(scene).await;
+        let transaction = connection.transaction_with_behavior(immediate).expect("one");
+        superseded(over.assert(&transaction));
+        let mut elsewhere = over.clone();
+        elsewhere.store = "etcd";
+        let refused = elsewhere.assert(&transaction);
+        assert!(matches!(refused, Err(FenceError::Elsewhere { store: "etcd" })), "{refused:?}");
+    });
+}
