@@ -178,7 +178,7 @@ fn a_take_waits_for_the_transaction_and_beats_never_do() {
 fn a_swallowed_error_is_no_fence() {
     // The trap that the page warns of.
     block_on(async {
-        let (store, mut leader) = scene().await;
+        let (_store, mut leader) = scene().await;
         let table = format!("{}work", leader.prefix);
         leader.run(&format!("CREATE TABLE {table} (term BIGINT) ENGINE = InnoDB")).await;
         leader.run("BEGIN").await;
