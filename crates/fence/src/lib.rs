@@ -19,7 +19,7 @@
 //! | --- | --- |
 //! | `tokio-postgres` | `&tokio_postgres::Transaction`, and a future comes back |
 //! | `mysql_async` | `&mut mysql_async::Transaction`, the same |
-//! | `rusqlite` | `&rusqlite::Transaction`, in write mode and without attached files; and [`sqlite::transaction`] |
+//! | `rusqlite` | `&rusqlite::Transaction`, in write mode and without attached files; and `sqlite::transaction` |
 //!
 //! On an error, roll back. PostgreSQL sees to that by itself; MySQL and SQLite commit what a
 //! program lets them commit after a failed statement. With `tokio-postgres` a nested transaction is

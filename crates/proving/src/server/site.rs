@@ -1,6 +1,8 @@
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::Pid;
 use tempfile::TempDir;
@@ -93,6 +95,19 @@ impl Site {
 /// If there is none.
 #[must_use]
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
+    /// The last ones that were given: a server that needs two must not get one twice.
+    static GIVEN: Mutex<VecDeque<u16>> = Mutex::new(VecDeque::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = Vec::new();
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        if !given.contains(&port) {
+            given.push_front(port);
+            given.truncate(64);
+            return port;
+        }
+        // Kept until there is another, so that the system doesn't give it again.
+        taken.push(listener);
+    }
 }

@@ -2,8 +2,8 @@
 
 use incumbent_duties::records::Roster;
 
-use super::Invariant;
-use super::rosters::after;
+use super::rosters::{Ledger, after};
+use super::{Forgotten, Invariant};
 use crate::process::Process;
 use crate::scenario::{DutyTimes, Scenario};
 use crate::store::Applied;
@@ -12,18 +12,26 @@ use crate::world::Sender;
 pub(super) struct Movement {
     /// From when all is placed to when a node dies.
     still: std::ops::Range<u64>,
+    ledger: Ledger,
 }
 
 impl Movement {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let at = |ttls: u64| scenario.calm_from + ttls * scenario.longest_ttl();
-        Self { still: at(DutyTimes::PLACED)..at(DutyTimes::FOLLOWER_LOST) }
+        let still = at(DutyTimes::PLACED)..at(DutyTimes::FOLLOWER_LOST);
+        Self { still, ledger: Ledger::default() }
     }
 }
 
 impl Invariant for Movement {
     fn name(&self) -> &'static str {
         "movement"
+    }
+
+    fn forgot(&mut self, forgotten: &Forgotten) {
+        for change in &forgotten.changes {
+            self.ledger.applied(change);
+        }
     }
 
     fn applied(
@@ -33,13 +41,15 @@ impl Invariant for Movement {
         _: Option<Sender>,
         _: &[Process],
     ) -> Result<(), String> {
+        self.ledger.applied(change);
         if !self.still.contains(&now) || !change.key.as_str().starts_with("roster/") {
             return Ok(());
         }
         let before: Option<Roster> =
             change.before.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
         let (Some(before), Some(after)) = (before, after::<Roster>(change)) else { return Ok(()) };
-        if before.duties == after.duties {
+        let mut moved = before.duties.symmetric_difference(&after.duties);
+        if moved.all(|duty| self.ledger.is_pinned(duty)) {
             return Ok(());
         }
         Err(format!(

@@ -57,7 +57,8 @@ impl Placed {
 
     fn overdue(&self, now: u64) -> Result<(), String> {
         for (duty, since) in &self.idle {
-            let bound = if *since >= self.loss { self.bound } else { 0 };
+            let moves = *since >= self.loss || self.ledger.is_pinned(duty);
+            let bound = if moves { self.bound } else { 0 };
             let since = (*since).max(self.placed);
             if now > since + bound {
                 let waited = (now - since) / MILLI;
