@@ -172,7 +172,9 @@ impl From<ClusterError> for Failure {
             ClusterError::Unreadable(_) => {
                 return Self::wrong(format!("{error}. {}", crate::unread::NEXT));
             }
-            ClusterError::NobodyLeads { .. } | ClusterError::NoSuchMember { .. } => Code::Wrong,
+            ClusterError::NobodyLeads { .. }
+            | ClusterError::OtherTerm { .. }
+            | ClusterError::NoSuchMember { .. } => Code::Wrong,
             ClusterError::Contended { .. } => Code::Late,
             ClusterError::Thread(_) => Code::Unsupervised,
         };

@@ -45,6 +45,7 @@ pub struct Builder {
     pub(crate) cluster_lead: ClusterLead,
     witness: bool,
     evidence: Option<Evidence>,
+    proven: bool,
     least_ttl: Duration,
     join_timeout: Duration,
     past: Option<Past>,
@@ -78,6 +79,7 @@ impl Builder {
             cluster_lead: ClusterLead::Normal,
             witness: true,
             evidence: None,
+            proven: true,
             least_ttl: MIN_TTL,
             join_timeout: Duration::from_secs(30),
             past: None,
@@ -198,6 +200,15 @@ impl Builder {
         self
     }
 
+    /// For a node that stands for another process, and tells it how long to trust: the death of
+    /// *this* process proves nothing about that one. No evidence is published, also where this
+    /// process has a [`witness`](crate::witness), and no witness closes the member early.
+    #[must_use]
+    pub fn on_behalf(mut self) -> Self {
+        self.proven = false;
+        self
+    }
+
     /// How long [`Self::join`] waits for the store (30 s).
     #[must_use]
     pub fn join_timeout(mut self, timeout: Duration) -> Self {
@@ -263,6 +274,7 @@ impl Builder {
             cluster: Arc::clone(&cluster.name),
             drain: self.drain,
             witness: self.witness,
+            proven: self.proven,
             shared: Arc::clone(&shared),
             commands: commands.clone(),
             queue,
@@ -339,7 +351,8 @@ impl Builder {
         profile.max_duties = self.max_duties;
         profile.cluster_lead = self.cluster_lead;
         if let Some(host) = &mut profile.host {
-            host.evidence = self.evidence.clone().or_else(own_evidence);
+            let evidence = || self.evidence.clone().or_else(own_evidence);
+            host.evidence = self.proven.then(evidence).flatten();
         }
         Ok(profile)
     }

@@ -133,6 +133,12 @@ impl Cluster {
         &self.name
     }
 
+    /// The store that it is in.
+    #[must_use]
+    pub fn store(&self) -> &OpenStore {
+        &self.store
+    }
+
     /// Who leads now.
     ///
     /// That is what the store says. A leader whose process has just died is named until others

@@ -68,6 +68,8 @@ pub(crate) struct Start {
     pub(crate) cluster: Arc<str>,
     pub(crate) drain: Duration,
     pub(crate) witness: bool,
+    /// Whether the end of this process is the end of all that this node does.
+    pub(crate) proven: bool,
     pub(crate) shared: Arc<Shared>,
     pub(crate) commands: Commands,
     pub(crate) queue: UnboundedReceiver<Command>,
@@ -177,7 +179,8 @@ impl Driver {
             plans: Plans::default(),
             attempts: Attempts::default(),
             waiters: Waiters::default(),
-            witnesses: Witnesses::new(start.witness, seen, start.commands.clone()),
+            witnesses: Witnesses::new(start.witness, seen, start.commands.clone())
+                .of_proven(start.proven),
             subscribers: Subscribers::default(),
             leaders: Leaders::default(),
             health: Health::new(&config.profile.node),

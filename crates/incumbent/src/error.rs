@@ -265,6 +265,16 @@ pub enum ClusterError {
         /// Which lease.
         lease: LeaseName,
     },
+    /// The lease has another term than the one that was meant. Nothing was changed.
+    #[error("the lease {lease} is in term {term}, and {meant} was meant: look who leads now")]
+    OtherTerm {
+        /// Which lease.
+        lease: LeaseName,
+        /// The term that was meant.
+        meant: u64,
+        /// Its present or last term.
+        term: u64,
+    },
     /// No live member has this name or id. Nothing was changed.
     #[error("no live member is called {name:?}: list the members and use a name from there")]
     NoSuchMember {

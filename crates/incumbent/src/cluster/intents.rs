@@ -32,7 +32,26 @@ impl Cluster {
     /// If nobody leads, or the store can't be reached.
     pub async fn request_resign(&self, lease: &str) -> Result<Requested, ClusterError> {
         let (this, lease) = (self.clone(), lease_name(lease)?);
-        self.run(async move { this.ask_to_resign(&lease, None).await }).await
+        self.run(async move { this.ask_to_resign(&lease, None, None).await }).await
+    }
+
+    /// As [`Self::request_resign`], or [`Self::request_transfer`] if somebody is named, for this
+    /// very term and no later one.
+    ///
+    /// # Errors
+    /// As there, and if the lease has another term by now. Then nothing was asked for.
+    pub async fn request_end(
+        &self,
+        lease: &str,
+        term: u64,
+        to: Option<&str>,
+    ) -> Result<Requested, ClusterError> {
+        let (this, lease) = (self.clone(), lease_name(lease)?);
+        let successor = match to {
+            Some(node) => Some(self.live_member(node).await?),
+            None => None,
+        };
+        self.run(async move { this.ask_to_resign(&lease, successor, Some(term)).await }).await
     }
 
     /// Asks the leader to give a lease up in favour of the node of this name, or the member of
@@ -48,7 +67,7 @@ impl Cluster {
     ) -> Result<Requested, ClusterError> {
         let (this, lease) = (self.clone(), lease_name(lease)?);
         let successor = self.live_member(node).await?;
-        self.run(async move { this.ask_to_resign(&lease, Some(successor)).await }).await
+        self.run(async move { this.ask_to_resign(&lease, Some(successor), None).await }).await
     }
 
     /// Throws out the live member of this id, or of the node of this name. Its next beat fails
@@ -77,8 +96,14 @@ impl Cluster {
         &self,
         lease: &LeaseName,
         successor: Option<MemberId>,
+        meant: Option<u64>,
     ) -> Result<Requested, ClusterError> {
-        let Some(leader) = self.read_lease(lease).await?.leader else {
+        let state = self.read_lease(lease).await?;
+        if let Some(meant) = meant.filter(|meant| *meant != state.term) {
+            let (lease, term) = (lease.clone(), state.term);
+            return Err(ClusterError::OtherTerm { lease, meant, term });
+        }
+        let Some(leader) = state.leader else {
             return Err(ClusterError::NobodyLeads { lease: lease.clone() });
         };
         let term = leader.term;

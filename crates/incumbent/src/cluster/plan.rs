@@ -59,6 +59,23 @@ impl Cluster {
         Ok(Preview { unknown, ..preview(&picture, strategy) })
     }
 
+    /// As [`Self::plan`], if these wishes were in force as well, and those were not that the test
+    /// picks out.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn plan_if(
+        &self,
+        wishes: Vec<Wish>,
+        without: impl Fn(&Wish) -> bool,
+    ) -> Result<Preview, ClusterError> {
+        let mut picture = self.picture().await?;
+        picture.intents.retain(|intent| !without(&intent.wish));
+        picture.intents.extend(wishes.into_iter().map(super::wishes::supposed));
+        let (strategy, unknown) = picture.strategy();
+        Ok(Preview { unknown, ..preview(&picture, strategy) })
+    }
+
     /// As [`Self::plan`] for another strategy.
     ///
     /// # Errors

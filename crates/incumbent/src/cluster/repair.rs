@@ -280,7 +280,7 @@ impl Cluster {
 
     /// What the cluster's leader writes is written anew by the next one.
     async fn renew_leader(&self) -> Result<Mended, ClusterError> {
-        match self.ask_to_resign(&LeaseName::leader(), None).await {
+        match self.ask_to_resign(&LeaseName::leader(), None, None).await {
             Ok(_) => Ok(Mended::Done),
             Err(ClusterError::NobodyLeads { .. } | ClusterError::Unreadable(_)) => Ok(Mended::Left),
             Err(error) => Err(error),

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::LeaseName;
+use incumbent_core::{LeaseName, Moment};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
 use super::{Cluster, LeaseState, lease_name};
+use crate::clock;
 use crate::error::ClusterError;
 use crate::thread;
 
@@ -19,8 +20,15 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct LeaseWatch {
-    states: watch::Receiver<Option<LeaseState>>,
+    states: watch::Receiver<Option<Seen>>,
     task: AbortHandle,
+}
+
+/// A state, and when the question was sent whose answer it is.
+#[derive(Clone, Debug)]
+struct Seen {
+    state: LeaseState,
+    at: Moment,
 }
 
 impl Cluster {
@@ -44,10 +52,29 @@ impl LeaseWatch {
     pub async fn next(&mut self) -> Option<LeaseState> {
         loop {
             self.states.changed().await.ok()?;
-            if let Some(state) = self.states.borrow_and_update().clone() {
-                return Some(state);
+            if let Some(seen) = self.states.borrow_and_update().clone() {
+                return Some(seen.state);
             }
         }
+    }
+
+    /// The last state that was seen, and how long ago it was asked for: at most about a second
+    /// while the store answers. From memory; nothing before the first answer.
+    #[must_use]
+    pub fn known(&self) -> Option<(LeaseState, Duration)> {
+        let seen = self.states.borrow().clone()?;
+        let age = clock::now().since(seen.at);
+        Some((seen.state, age))
+    }
+
+    /// Waits for a state that passes the test, which the last one that was seen may do at once.
+    /// Any number of tasks may wait at a time, and each sees the latest state alone. Nothing comes
+    /// only if the process is shutting down. Cancel-safe.
+    pub async fn when(&self, test: impl Fn(&LeaseState) -> bool) -> Option<LeaseState> {
+        let mut states = self.states.clone();
+        let passes = |seen: &Option<Seen>| seen.as_ref().is_some_and(|seen| test(&seen.state));
+        let seen = states.wait_for(passes).await.ok()?.clone();
+        seen.map(|seen| seen.state)
     }
 }
 
@@ -57,19 +84,20 @@ impl Drop for LeaseWatch {
     }
 }
 
-async fn follow(cluster: Cluster, lease: LeaseName, states: watch::Sender<Option<LeaseState>>) {
+async fn follow(cluster: Cluster, lease: LeaseName, states: watch::Sender<Option<Seen>>) {
     let hints = Arc::new(Notify::new());
     let wake = Arc::clone(&hints);
     // Subscribed before the first look, so that nothing falls in between.
     let _guard = cluster.store.hints(&cluster.name, Arc::new(move || wake.notify_one()));
     let mut failing = false;
     while !states.is_closed() {
+        let at = clock::now();
         match cluster.read_lease(&lease).await {
             Ok(state) => {
                 failing = false;
                 states.send_if_modified(|known| {
-                    let news = known.as_ref().is_none_or(|known| differs(known, &state));
-                    *known = Some(state);
+                    let news = known.as_ref().is_none_or(|known| differs(&known.state, &state));
+                    *known = Some(Seen { state, at });
                     news
                 });
             }

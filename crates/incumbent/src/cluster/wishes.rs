@@ -279,6 +279,12 @@ impl Cluster {
     }
 }
 
+/// A wish as if somebody had asked for it: for plans alone.
+pub(super) fn supposed(wish: Wish) -> Intent {
+    let (format, state, extra) = (FORMAT, IntentState::Open, Extra::new());
+    Intent { format, id: String::new(), wish, state, by: String::new(), at_ms: u64::MAX, extra }
+}
+
 /// By the clocks of those who asked.
 pub(super) fn oldest_first(one: &Intent, other: &Intent) -> std::cmp::Ordering {
     (one.at_ms, &one.id).cmp(&(other.at_ms, &other.id))

@@ -21,6 +21,8 @@ const LOOKS: u32 = 8;
 /// Who waits for whom. One task for each member that holds something wanted here.
 pub(super) struct Witnesses {
     enabled: bool,
+    /// Whether this node ends with this process, so that a witness of it may close the member.
+    proven: bool,
     cluster: Cluster,
     commands: Commands,
     holders: HashMap<LeaseName, MemberId>,
@@ -49,12 +51,18 @@ impl Witnesses {
     pub(super) fn new(enabled: bool, cluster: Cluster, commands: Commands) -> Self {
         Self {
             enabled,
+            proven: true,
             cluster,
             commands,
             holders: HashMap::new(),
             tasks: HashMap::new(),
             most: FEW,
         }
+    }
+
+    /// Whether the end of this process is the end of all that this node does.
+    pub(super) fn of_proven(self, proven: bool) -> Self {
+        Self { proven, ..self }
     }
 
     /// Takes in who holds a lease that this node stands for.
@@ -83,7 +91,7 @@ impl Witnesses {
 
     /// This node is a member from now on: whoever sees this process die closes it.
     pub(super) fn joined(&self, member: &MemberId) {
-        if let Some(url) = self.cluster.store.url.as_deref() {
+        if let Some(url) = self.cluster.store.url.as_deref().filter(|_| self.proven) {
             let (url, cluster) = (url.to_owned(), self.cluster.name().to_owned());
             witness::entrust(&Ward { url, cluster, member: member.as_str().to_owned() });
         }
