@@ -40,7 +40,7 @@ impl World {
             at: self.now,
             until: self.now + self.scenario.longest_ttl() * 11 / 10 + 1000 * MILLI,
         };
-        self.checks.forgot(&forgotten);
+        self.checks.tell(|check| check.forgot(&forgotten));
     }
 
     fn leases_there(&self) -> Vec<LeaseRecord> {

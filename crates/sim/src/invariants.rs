@@ -40,34 +40,38 @@ pub struct Violation {
     pub story: String,
 }
 
-/// What a checker looks at. Each method may say that the invariant doesn't hold.
-pub(crate) trait Invariant {
-    /// The name by which mutants refer to it.
-    fn name(&self) -> &'static str;
+/// What a checker says: how the invariant doesn't hold, if it doesn't.
+pub(crate) type Verdict = Result<(), String>;
 
+/// A write that the store has applied.
+#[derive(Clone, Copy)]
+pub(crate) struct Landing<'a> {
+    pub(crate) now: u64,
+    pub(crate) change: &'a Applied,
+    /// Whose write it was, unless it was an operator's.
+    pub(crate) sender: Option<Sender>,
+    pub(crate) processes: &'a [Process],
+}
+
+/// What a checker looks at.
+pub(crate) trait Invariant {
     /// A process did something.
-    fn stepped(&mut self, _: u64, _: &[Process], _: &[LeaseName]) -> Result<(), String> {
+    fn stepped(&mut self, _: u64, _: &[Process], _: &[LeaseName]) -> Verdict {
         Ok(())
     }
 
     /// The store changed.
-    fn applied(
-        &mut self,
-        _: u64,
-        _: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, _: Landing<'_>) -> Verdict {
         Ok(())
     }
 
     /// A process was told something by its core; `trusts` is what it says itself of an election.
-    fn experienced(&mut self, _: usize, _: &Event, _trusts: bool) -> Result<(), String> {
+    fn experienced(&mut self, _: usize, _: &Event, _trusts: bool) -> Verdict {
         Ok(())
     }
 
     /// A process sent a request.
-    fn sent(&mut self, _: u64, _: usize) -> Result<(), String> {
+    fn sent(&mut self, _: u64, _: usize) -> Verdict {
         Ok(())
     }
 
@@ -81,7 +85,7 @@ pub(crate) trait Invariant {
     fn calm(&mut self, _: u64) {}
 
     /// The run is over.
-    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+    fn finish(&mut self, _: &Statistics) -> Verdict {
         Ok(())
     }
 
@@ -91,114 +95,60 @@ pub(crate) trait Invariant {
     }
 }
 
-/// All checkers of a run, or the one that a mutant is named for.
+/// All checkers of a run with the names by which mutants refer to them, or the one that a mutant is
+/// named for.
 pub(crate) struct Checks {
-    invariants: Vec<Box<dyn Invariant>>,
+    invariants: Vec<(&'static str, Box<dyn Invariant>)>,
 }
 
 impl Checks {
     pub(crate) fn new(scenario: &Scenario, only: Option<&'static str>) -> Self {
-        let mut invariants: Vec<Box<dyn Invariant>> = vec![
-            Box::<one_leader::OneLeader>::default(),
-            Box::<terms::Terms>::default(),
-            Box::<closing::Closing>::default(),
-            Box::<trust_bound::TrustBound>::default(),
-            Box::<scoped::Scoped>::default(),
-            Box::new(work_first::WorkFirst),
-            Box::<events::Events>::default(),
-            Box::new(liveness::Liveness::new(scenario)),
-            Box::new(hand_over::HandOver::new(scenario)),
-            Box::new(steady::Steady::new(scenario)),
-            Box::<patience::Patience>::default(),
-            Box::new(remains::Remains::new(scenario)),
-            Box::new(rosters::Rosters::new(scenario)),
-            Box::new(placed::Placed::new(scenario)),
-            Box::new(movement::Movement::new(scenario)),
-            Box::new(deploys::Deploys::new(scenario)),
-            Box::new(cluster_lead::ClusterLeads::new(scenario)),
+        let mut invariants: Vec<(_, Box<dyn Invariant>)> = vec![
+            ("one-leader", Box::<one_leader::OneLeader>::default()),
+            ("terms", Box::<terms::Terms>::default()),
+            ("closing", Box::<closing::Closing>::default()),
+            ("trust-bound", Box::<trust_bound::TrustBound>::default()),
+            ("scoped", Box::<scoped::Scoped>::default()),
+            ("work-first", Box::new(work_first::WorkFirst)),
+            ("events", Box::<events::Events>::default()),
+            ("liveness", Box::new(liveness::Liveness::new(scenario))),
+            ("hand-over", Box::new(hand_over::HandOver::new(scenario))),
+            ("steady", Box::new(steady::Steady::new(scenario))),
+            ("patience", Box::<patience::Patience>::default()),
+            ("remains", Box::new(remains::Remains::new(scenario))),
+            ("rosters", Box::new(rosters::Rosters::new(scenario))),
+            ("placed", Box::new(placed::Placed::new(scenario))),
+            ("movement", Box::new(movement::Movement::new(scenario))),
+            ("deploys", Box::new(deploys::Deploys::new(scenario))),
+            ("cluster-lead", Box::new(cluster_lead::ClusterLeads::new(scenario))),
         ];
         if let Some(only) = only {
-            invariants.retain(|invariant| invariant.name() == only);
+            invariants.retain(|(name, _)| *name == only);
         }
         Self { invariants }
     }
 
-    fn each(
+    /// Asks every checker, at this instant.
+    pub(crate) fn each(
         &mut self,
         instant: u64,
-        mut check: impl FnMut(&mut dyn Invariant) -> Result<(), String>,
+        mut check: impl FnMut(&mut dyn Invariant) -> Verdict,
     ) -> Result<(), Violation> {
-        for invariant in &mut self.invariants {
-            let name = invariant.name();
-            check(invariant.as_mut()).map_err(|story| Violation {
-                invariant: name,
-                instant,
-                story,
-            })?;
+        for (name, invariant) in &mut self.invariants {
+            let found = check(invariant.as_mut());
+            found.map_err(|story| Violation { invariant: name, instant, story })?;
         }
         Ok(())
     }
 
-    pub(crate) fn stepped(
-        &mut self,
-        instant: u64,
-        processes: &[Process],
-        leases: &[LeaseName],
-    ) -> Result<(), Violation> {
-        self.each(instant, |invariant| invariant.stepped(instant, processes, leases))
-    }
-
-    pub(crate) fn applied(
-        &mut self,
-        instant: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        processes: &[Process],
-    ) -> Result<(), Violation> {
-        self.each(instant, |invariant| invariant.applied(instant, change, sender, processes))
-    }
-
-    pub(crate) fn experienced(
-        &mut self,
-        instant: u64,
-        node: usize,
-        event: &Event,
-        trusts: bool,
-    ) -> Result<(), Violation> {
-        self.each(instant, |invariant| invariant.experienced(node, event, trusts))
-    }
-
-    pub(crate) fn sent(&mut self, instant: u64, node: usize) -> Result<(), Violation> {
-        self.each(instant, |invariant| invariant.sent(instant, node))
-    }
-
-    pub(crate) fn started(&mut self, node: usize) {
-        for invariant in &mut self.invariants {
-            invariant.started(node);
+    /// Tells every checker something that needs no answer.
+    pub(crate) fn tell(&mut self, tell: impl Fn(&mut dyn Invariant)) {
+        for (_, invariant) in &mut self.invariants {
+            tell(invariant.as_mut());
         }
-    }
-
-    pub(crate) fn forgot(&mut self, forgotten: &Forgotten) {
-        for invariant in &mut self.invariants {
-            invariant.forgot(forgotten);
-        }
-    }
-
-    pub(crate) fn calm(&mut self, instant: u64) {
-        for invariant in &mut self.invariants {
-            invariant.calm(instant);
-        }
-    }
-
-    pub(crate) fn finish(
-        &mut self,
-        instant: u64,
-        statistics: &Statistics,
-    ) -> Result<(), Violation> {
-        self.each(instant, |invariant| invariant.finish(statistics))
     }
 
     pub(crate) fn longest_leaderless(&self) -> u64 {
-        self.invariants.iter().map(|invariant| invariant.leaderless()).max().unwrap_or(0)
+        self.invariants.iter().map(|(_, invariant)| invariant.leaderless()).max().unwrap_or(0)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use incumbent_core::store::{
     Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, Version, Write,
 };
+use serde::de::DeserializeOwned;
 
 /// How the store is built wrong, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,18 @@ pub(crate) struct Applied {
     pub(crate) writer: u64,
     /// Which attempt, by the stamp.
     pub(crate) attempt: u64,
+}
+
+impl Applied {
+    /// The record that was there, if one was and is of this kind.
+    pub(crate) fn before<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(self.before.as_ref()?).ok()
+    }
+
+    /// The record that is there now, if one is and is of this kind.
+    pub(crate) fn after<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(self.after.as_ref()?).ok()
+    }
 }
 
 #[derive(Clone, Debug)]

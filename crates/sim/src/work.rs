@@ -28,7 +28,7 @@ impl World {
             }
             _ => true,
         };
-        self.checks.experienced(instant, node, &event, trusts)?;
+        self.checks.each(instant, |check| check.experienced(node, &event, trusts))?;
         self.duty_elected(node, &event);
         match event {
             Event::Elected { lease, term, member } if lease != LeaseName::leader() => {

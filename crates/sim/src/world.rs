@@ -12,7 +12,7 @@ use incumbent_duties::DutyId;
 use crate::duties::FAMILY;
 use crate::happening::{Due, Happening};
 use crate::history::{History, describe};
-use crate::invariants::{Checks, Violation};
+use crate::invariants::{Checks, Landing, Violation};
 use crate::network::{self, Back, Fate, Weather};
 use crate::plant::Plant;
 use crate::process::Process;
@@ -138,7 +138,7 @@ impl World {
             }
         }
         self.now = self.scenario.end;
-        self.checks.finish(self.now, &self.statistics)?;
+        self.checks.each(self.now, |check| check.finish(&self.statistics))?;
         self.statistics.simulated_ms += self.now / MILLI;
         self.statistics.leaderless_ms = self.checks.longest_leaderless() / MILLI;
         Ok(())
@@ -259,7 +259,7 @@ impl World {
         if process.core.is_some() {
             return Ok(());
         }
-        self.checks.started(node);
+        self.checks.tell(|check| check.started(node));
         process.start(now, seed, push, planted, &leases, &self.scenario.duties);
         self.history.note(now, || format!("{} starts", process.plan.name));
         self.step(node, |_, _| {})
@@ -296,7 +296,7 @@ impl World {
             }
         }
         for request in requests {
-            self.checks.sent(self.now, node)?;
+            self.checks.each(self.now, |check| check.sent(self.now, node))?;
             self.send(node, now, request);
         }
         for planning in plans {
@@ -305,7 +305,8 @@ impl World {
         for event in events {
             self.experience(node, event)?;
         }
-        self.checks.stepped(self.now, &self.processes, &self.watched)
+        let (now, processes, watched) = (self.now, &self.processes, &self.watched);
+        self.checks.each(now, |check| check.stepped(now, processes, watched))
     }
 
     fn send(&mut self, node: usize, now: Moment, request: Request) {
@@ -423,7 +424,9 @@ impl World {
             let sender = self.senders.get(&(change.writer, change.attempt)).copied();
             self.history.applied(self.now, change);
             self.statistics.applied(change);
-            self.checks.applied(self.now, change, sender, &self.processes)?;
+            let (now, processes) = (self.now, self.processes.as_slice());
+            let landing = Landing { now, change, sender, processes };
+            self.checks.each(now, |check| check.applied(landing))?;
         }
         if hinted && !applied.is_empty() && self.scenario.push {
             for node in 0..self.processes.len() {
@@ -448,6 +451,6 @@ impl World {
 
     pub(crate) fn set_calm(&mut self) {
         self.calm = true;
-        self.checks.calm(self.now);
+        self.checks.tell(|check| check.calm(self.now));
     }
 }

@@ -48,15 +48,13 @@ impl<'a> Reference<'a> {
                 (!has_test(&text, function)).then(|| format!("{file} has no test {function}"))
             }
             Self::Invariant(name) => {
-                let file =
-                    |of: &str| format!("crates/{of}/src/invariants/{}.rs", name.replace('-', "_"));
                 let wanted = format!("\"{name}\"");
-                let drilled = says(root, &file("drill"), &wanted).is_none();
-                says(root, &file("sim"), &wanted).filter(|_| !drilled)
+                let drill = format!("crates/drill/src/invariants/{}.rs", name.replace('-', "_"));
+                let drilled = says(root, &drill, &wanted).is_none();
+                says(root, "crates/sim/src/invariants.rs", &wanted).filter(|_| !drilled)
             }
             Self::Kit(name) => {
-                let file = format!("crates/testkit/src/properties/{}.rs", name.replace('-', "_"));
-                says(root, &file, &format!("name: \"{name}\""))
+                says(root, "crates/testkit/src/properties/mod.rs", &format!("property!(\"{name}\""))
             }
             Self::Boundary(name) => {
                 says(root, "crates/sim/src/boundaries.rs", &format!("name: \"{name}\""))

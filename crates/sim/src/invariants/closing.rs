@@ -6,11 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use incumbent_core::records::{MemberRecord, MemberState};
 use incumbent_core::{LeaseName, MemberId};
 
-use super::Invariant;
 use super::knowledge::{Forgotten, Knowledge};
+use super::{Invariant, Landing, Verdict};
 use crate::process::Process;
-use crate::store::Applied;
-use crate::world::Sender;
 
 #[derive(Default)]
 pub(super) struct Closing {
@@ -22,10 +20,6 @@ pub(super) struct Closing {
 }
 
 impl Invariant for Closing {
-    fn name(&self) -> &'static str {
-        "closing"
-    }
-
     fn started(&mut self, node: usize) {
         self.knowledge.started(node);
     }
@@ -35,8 +29,7 @@ impl Invariant for Closing {
         // An eviction that the store went back behind is undone: the member may beat on, until those
         // who saw it evicted delete it.
         for change in &forgotten.changes {
-            let record: Option<MemberRecord> =
-                change.after.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+            let record: Option<MemberRecord> = change.after();
             let Some(record) = record.filter(|record| record.state == MemberState::Alive) else {
                 continue;
             };
@@ -48,20 +41,11 @@ impl Invariant for Closing {
         }
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, sender, .. }: Landing<'_>) -> Verdict {
         if !change.key.as_str().starts_with("member/") {
             return Ok(());
         }
-        let read = |bytes: &Option<Vec<u8>>| -> Option<MemberRecord> {
-            serde_json::from_slice(bytes.as_ref()?).ok()
-        };
-        let (before, after) = (read(&change.before), read(&change.after));
+        let (before, after) = (change.before::<MemberRecord>(), change.after::<MemberRecord>());
         if let Some(before) = &before
             && before.state != MemberState::Alive
             && after.as_ref().is_some_and(|after| after.state == MemberState::Alive)
@@ -91,7 +75,7 @@ impl Invariant for Closing {
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
         for process in processes {
             let Some(id) = process.member() else { continue };
             let Some((state, from)) = self.closed.get(id) else { continue };

@@ -3,7 +3,7 @@
 use incumbent_core::records::ClusterLead;
 use incumbent_core::{Event, LeaseName};
 
-use super::Invariant;
+use super::{Invariant, Verdict};
 use crate::scenario::Scenario;
 
 pub(super) struct ClusterLeads {
@@ -18,11 +18,7 @@ impl ClusterLeads {
 }
 
 impl Invariant for ClusterLeads {
-    fn name(&self) -> &'static str {
-        "cluster-lead"
-    }
-
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
         let Event::Elected { lease, term, .. } = event else { return Ok(()) };
         if *lease == LeaseName::leader() && self.stands.get(node) == Some(&ClusterLead::Never) {
             return Err(format!(

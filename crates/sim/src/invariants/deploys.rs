@@ -10,13 +10,10 @@ use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
 use incumbent_duties::records::{Catalog, Report};
 
-use super::rosters::after;
-use super::{Forgotten, Invariant};
+use super::{Forgotten, Invariant, Landing, Verdict};
 use crate::duties::{FAMILY, NEWEST};
-use crate::process::Process;
 use crate::scenario::Scenario;
 use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct Deploys {
     ttl: u64,
@@ -83,7 +80,7 @@ impl Deploys {
         let member = MemberId::new(id);
         match kind {
             "member" => {
-                let record: Option<MemberRecord> = after(change);
+                let record: Option<MemberRecord> = change.after();
                 let alive = record.is_some_and(|record| record.state == MemberState::Alive);
                 if alive {
                     self.alive.insert(member)
@@ -91,26 +88,26 @@ impl Deploys {
                     self.alive.remove(&member)
                 };
             }
-            "profile" => match after(change) {
+            "profile" => match change.after() {
                 Some(profile) => drop(self.profiles.insert(member, (profile, now))),
                 None => drop(self.profiles.remove(&member)),
             },
             "catalog" => {
-                let catalog: Option<Catalog> = after(change);
+                let catalog: Option<Catalog> = change.after();
                 self.changed = if catalog.is_none() { now } else { self.changed };
                 let listed = catalog.into_iter().flat_map(|catalog| catalog.duties);
                 let listed = listed.map(|duty| (duty.name, duty.version)).collect();
                 self.lists.insert(id.to_owned(), listed);
             }
             "report" => {
-                let report: Option<Report> = after(change);
+                let report: Option<Report> = change.after();
                 let prepared = report.into_iter().flat_map(|report| report.prepared);
                 self.prepared.extend(prepared.map(|duty| (member.clone(), duty)));
             }
             "intent" => {
                 self.changed = now;
                 self.wishes.remove(key);
-                let intent: Option<Intent> = after(change);
+                let intent: Option<Intent> = change.after();
                 let open = intent.filter(|intent| intent.state == IntentState::Open);
                 if let Some(Wish::Pin { duty, .. } | Wish::Move { duty, .. }) =
                     open.map(|intent| intent.wish)
@@ -122,7 +119,7 @@ impl Deploys {
         }
     }
 
-    fn check(&mut self, now: u64, member: &MemberId, roster: &Roster) -> Result<(), String> {
+    fn check(&mut self, now: u64, member: &MemberId, roster: &Roster) -> Verdict {
         let before = self.rosters.insert(member.clone(), roster.duties.clone()).unwrap_or_default();
         let newest = self.is_newest(member);
         for duty in before.difference(&roster.duties) {
@@ -164,32 +161,22 @@ impl Deploys {
 }
 
 impl Invariant for Deploys {
-    fn name(&self) -> &'static str {
-        "deploys"
-    }
-
     fn forgot(&mut self, forgotten: &Forgotten) {
         // Nobody knows any more who had what.
         self.old.clear();
         for change in &forgotten.changes {
             self.note(forgotten.at, change);
             if let Some(id) = change.key.as_str().strip_prefix("roster/") {
-                let roster: Option<Roster> = after(change);
+                let roster: Option<Roster> = change.after();
                 let duties = roster.map(|roster| roster.duties).unwrap_or_default();
                 self.rosters.insert(MemberId::new(id), duties);
             }
         }
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         self.note(now, change);
-        match after::<Roster>(change) {
+        match change.after::<Roster>() {
             Some(roster) if change.key.as_str().starts_with("roster/") => {
                 let member = roster.member.clone();
                 self.check(now, &member, &roster)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use incumbent_core::{Event, LeaseName, MemberId};
 
-use super::Invariant;
+use super::{Invariant, Verdict};
 
 #[derive(Default)]
 pub(super) struct Events {
@@ -16,11 +16,7 @@ pub(super) struct Events {
 }
 
 impl Invariant for Events {
-    fn name(&self) -> &'static str {
-        "events"
-    }
-
-    fn experienced(&mut self, node: usize, event: &Event, trusts: bool) -> Result<(), String> {
+    fn experienced(&mut self, node: usize, event: &Event, trusts: bool) -> Verdict {
         match event {
             Event::Joined { member } => {
                 // A crashed process says nothing more; its next life begins here.

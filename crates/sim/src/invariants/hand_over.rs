@@ -7,11 +7,9 @@ use incumbent_core::records::LeaseRecord;
 use incumbent_core::{Event, LeaseName, MemberId, Preference};
 use incumbent_duties::{DutyId, Node};
 
-use super::Invariant;
+use super::{Invariant, Landing, Verdict};
 use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
-use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct HandOver {
     /// How long it may take; nothing where hints are lost or there are none.
@@ -71,10 +69,6 @@ impl HandOver {
 }
 
 impl Invariant for HandOver {
-    fn name(&self) -> &'static str {
-        "hand-over"
-    }
-
     fn calm(&mut self, now: u64) {
         self.calm = now + self.ttl;
     }
@@ -83,7 +77,7 @@ impl Invariant for HandOver {
         self.seen.retain(|(other, _), _| *other != node);
     }
 
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
         if let Event::Observed { lease, record: Some(record) } = event {
             let seen = self.seen.entry((node, lease.clone())).or_insert(0);
             *seen = record.term.max(*seen);
@@ -105,23 +99,13 @@ impl Invariant for HandOver {
         Ok(())
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        processes: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, sender, processes }: Landing<'_>) -> Verdict {
         self.now = now;
         if self.bound.is_none() || !change.key.as_str().starts_with("lease/") {
             return Ok(());
         }
-        let read = |bytes: &Option<Vec<u8>>| -> Option<LeaseRecord> {
-            serde_json::from_slice(bytes.as_ref()?).ok()
-        };
-        let (Some(before), Some(after)) = (read(&change.before), read(&change.after)) else {
-            return Ok(());
-        };
+        let (before, after) = (change.before::<LeaseRecord>(), change.after::<LeaseRecord>());
+        let (Some(before), Some(after)) = (before, after) else { return Ok(()) };
         let Ok(lease) = LeaseName::new(&after.name) else { return Ok(()) };
         if after.holder.is_some() && after.holder != before.holder {
             self.taken.insert(lease.clone(), now);
@@ -145,7 +129,7 @@ impl Invariant for HandOver {
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
         self.now = now;
         let Some(bound) = self.bound else { return Ok(()) };
         self.free.retain(|lease, _| {

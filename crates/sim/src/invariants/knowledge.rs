@@ -123,13 +123,15 @@ impl Knowledge {
     /// Notes a write by one that can't know.
     pub(super) fn applied(&mut self, now: u64, change: &Applied, sender: Option<Sender>) {
         let Some(node) = sender.map(|sender| sender.node) else { return };
-        let Some(after) = change.after.as_ref().filter(|_| self.until > 0) else { return };
+        if self.until == 0 {
+            return;
+        }
         if change.key.as_str().starts_with("member/") {
             let excused = self.excuses(now, change, node);
             for loss in self.losses.values_mut() {
                 loss.muddied |= excused;
             }
-        } else if let Ok(lease) = serde_json::from_slice::<LeaseRecord>(after) {
+        } else if let Some(lease) = change.after::<LeaseRecord>() {
             let (at, until) = (self.at, self.until);
             let (aware, above) = (BTreeSet::new(), BTreeMap::new());
             // Of a lease that nobody had seen before nobody can know better.
@@ -141,16 +143,15 @@ impl Knowledge {
 
     /// Whether a member was closed that the store forgot, by one that couldn't know better.
     pub(super) fn excuses(&self, now: u64, change: &Applied, node: usize) -> bool {
-        let after = change.after.as_ref().filter(|_| now < self.until);
-        let record = after.and_then(|bytes| serde_json::from_slice::<MemberRecord>(bytes).ok());
         let closes = |record: &MemberRecord| {
             matches!(record.state, MemberState::Expired | MemberState::Evicted)
         };
-        let closed = record.filter(closes);
-        closed.is_some_and(|record| match change.before {
-            None => !self.acquainted.contains(&(node, record.id)),
-            Some(_) => self.went_back.contains(&record.id),
-        })
+        let closed = change.after().filter(closes);
+        now < self.until
+            && closed.is_some_and(|record| match change.before {
+                None => !self.acquainted.contains(&(node, record.id)),
+                Some(_) => self.went_back.contains(&record.id),
+            })
     }
 
     /// What the store has lost of this lease.

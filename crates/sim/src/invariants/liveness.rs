@@ -4,7 +4,7 @@
 
 use incumbent_core::{Candidacy, LeaseName, Preference};
 
-use super::Invariant;
+use super::{Invariant, Verdict};
 use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
 use crate::statistics::Statistics;
@@ -48,20 +48,11 @@ impl Liveness {
 }
 
 impl Invariant for Liveness {
-    fn name(&self) -> &'static str {
-        "liveness"
-    }
-
     fn calm(&mut self, now: u64) {
         self.calm = Some(now + self.grace);
     }
 
-    fn stepped(
-        &mut self,
-        now: u64,
-        processes: &[Process],
-        leases: &[LeaseName],
-    ) -> Result<(), String> {
+    fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
         let Some(calm) = self.calm else { return Ok(()) };
         if now < calm {
             return Ok(());
@@ -92,7 +83,7 @@ impl Invariant for Liveness {
         }
     }
 
-    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+    fn finish(&mut self, _: &Statistics) -> Verdict {
         match self.overdue(self.end) {
             Some((lease, waited)) => {
                 Err(format!("lease {} ended without a leader for {} ms", lease + 1, waited / MILLI))

@@ -2,12 +2,9 @@
 
 use incumbent_duties::records::Roster;
 
-use super::rosters::{Ledger, after};
-use super::{Forgotten, Invariant};
-use crate::process::Process;
+use super::rosters::Ledger;
+use super::{Forgotten, Invariant, Landing, Verdict};
 use crate::scenario::{DutyTimes, Scenario};
-use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct Movement {
     /// From when all is placed to when a node dies.
@@ -24,30 +21,17 @@ impl Movement {
 }
 
 impl Invariant for Movement {
-    fn name(&self) -> &'static str {
-        "movement"
-    }
-
     fn forgot(&mut self, forgotten: &Forgotten) {
-        for change in &forgotten.changes {
-            self.ledger.applied(change);
-        }
+        self.ledger.forgot(forgotten);
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         self.ledger.applied(change);
         if !self.still.contains(&now) || !change.key.as_str().starts_with("roster/") {
             return Ok(());
         }
-        let before: Option<Roster> =
-            change.before.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
-        let (Some(before), Some(after)) = (before, after::<Roster>(change)) else { return Ok(()) };
+        let before: Option<Roster> = change.before();
+        let (Some(before), Some(after)) = (before, change.after::<Roster>()) else { return Ok(()) };
         let mut moved = before.duties.symmetric_difference(&after.duties);
         if moved.all(|duty| self.ledger.is_pinned(duty)) {
             return Ok(());

@@ -3,11 +3,9 @@
 
 use incumbent_core::{Event, LeaseName};
 
-use super::Invariant;
 use super::knowledge::{Forgotten, Knowledge};
+use super::{Invariant, Landing, Verdict};
 use crate::process::Process;
-use crate::store::Applied;
-use crate::world::Sender;
 
 /// Trust begins only when a core does something, and otherwise only ends. So it is enough to
 /// ask all processes each time that one of them did something.
@@ -17,11 +15,7 @@ pub(super) struct OneLeader {
 }
 
 impl Invariant for OneLeader {
-    fn name(&self) -> &'static str {
-        "one-leader"
-    }
-
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
         self.knowledge.experienced(node, event);
         Ok(())
     }
@@ -34,23 +28,12 @@ impl Invariant for OneLeader {
         self.knowledge.forgot(forgotten);
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, sender, .. }: Landing<'_>) -> Verdict {
         self.knowledge.applied(now, change, sender);
         Ok(())
     }
 
-    fn stepped(
-        &mut self,
-        now: u64,
-        processes: &[Process],
-        leases: &[LeaseName],
-    ) -> Result<(), String> {
+    fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
         let leader = LeaseName::leader();
         for lease in leases.iter().chain([&leader]) {
             if self.knowledge.is_muddied(lease.as_str(), now) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Invariant;
+use super::{Invariant, Verdict};
 
 /// A node that waits for three leases and eight duties, leads the cluster and is hit by the hints of
 /// five nodes that join at once needs fewer.
@@ -16,11 +16,7 @@ pub(super) struct Patience {
 }
 
 impl Invariant for Patience {
-    fn name(&self) -> &'static str {
-        "patience"
-    }
-
-    fn sent(&mut self, now: u64, node: usize) -> Result<(), String> {
+    fn sent(&mut self, now: u64, node: usize) -> Verdict {
         let second = now / SECOND;
         let (at, count) = self.counts.entry(node).or_insert((second, 0));
         if *at != second {

@@ -6,13 +6,11 @@ use incumbent_core::LeaseName;
 use incumbent_duties::DutyId;
 
 use super::rosters::Ledger;
-use super::{Forgotten, Invariant};
+use super::{Forgotten, Invariant, Landing, Verdict};
 use crate::duties::{FAMILY, SWIFT};
 use crate::process::Process;
 use crate::scenario::{DutyTimes, MILLI, Scenario};
 use crate::statistics::Statistics;
-use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct Placed {
     ledger: Ledger,
@@ -55,7 +53,7 @@ impl Placed {
         }
     }
 
-    fn overdue(&self, now: u64) -> Result<(), String> {
+    fn overdue(&self, now: u64) -> Verdict {
         for (duty, since) in &self.idle {
             let moves = *since >= self.loss || self.ledger.is_pinned(duty);
             let bound = if moves { self.bound } else { 0 };
@@ -70,14 +68,8 @@ impl Placed {
 }
 
 impl Invariant for Placed {
-    fn name(&self) -> &'static str {
-        "placed"
-    }
-
     fn forgot(&mut self, forgotten: &Forgotten) {
-        for change in &forgotten.changes {
-            self.ledger.applied(change);
-        }
+        self.ledger.forgot(forgotten);
         // A node that remembers a term of before waits for a ttl when it finds it lost, which is when
         // it is to run the duty.
         if !std::mem::replace(&mut self.forgot, true) {
@@ -85,20 +77,14 @@ impl Invariant for Placed {
         }
     }
 
-    fn applied(
-        &mut self,
-        _: u64,
-        change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { change, .. }: Landing<'_>) -> Verdict {
         if !self.duties.is_empty() {
             self.ledger.applied(change);
         }
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
         if now < self.placed || self.duties.is_empty() {
             return Ok(());
         }
@@ -116,7 +102,7 @@ impl Invariant for Placed {
         self.overdue(now)
     }
 
-    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+    fn finish(&mut self, _: &Statistics) -> Verdict {
         self.overdue(self.end)
     }
 }

@@ -6,13 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use incumbent_core::records::{Intent, IntentState, LeaseRecord, Wish};
 use incumbent_core::{LeaseName, MemberId, keys};
 
-use super::rosters::after;
-use super::{Forgotten, Invariant};
+use super::{Forgotten, Invariant, Landing, Verdict};
 use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
 use crate::statistics::Statistics;
 use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct Remains {
     /// What is in the store, and when it was written last.
@@ -65,9 +63,9 @@ impl Remains {
             return;
         }
         if key.starts_with("intent/") {
-            self.intents.extend(after(change).map(|intent| (key.to_owned(), intent)));
+            self.intents.extend(change.after().map(|intent| (key.to_owned(), intent)));
         } else if key.starts_with("lease/") {
-            self.leases.extend(after(change).map(|lease| (key.to_owned(), (lease, now))));
+            self.leases.extend(change.after().map(|lease| (key.to_owned(), (lease, now))));
         } else if let Some(id) = Self::member_of(key) {
             let member = keys::member(&MemberId::new(id));
             let ended = !self.records.contains_key(member.as_str()) || self.deleted.contains(key);
@@ -98,17 +96,7 @@ impl Remains {
 }
 
 impl Invariant for Remains {
-    fn name(&self) -> &'static str {
-        "remains"
-    }
-
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         self.note(now, change);
         Ok(())
     }
@@ -124,7 +112,7 @@ impl Invariant for Remains {
         self.late.extend(self.records.keys().filter(lost).cloned().collect::<Vec<_>>());
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
         if now + self.bound > self.end {
             self.living =
                 processes.iter().filter_map(|process| process.member().cloned()).collect();
@@ -132,7 +120,7 @@ impl Invariant for Remains {
         Ok(())
     }
 
-    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+    fn finish(&mut self, _: &Statistics) -> Verdict {
         let limit = self.end.saturating_sub(self.bound);
         for (key, written) in self.records.iter().filter(|(key, _)| !self.late.contains(*key)) {
             let gone = match Self::member_of(key) {

@@ -7,15 +7,13 @@ use incumbent_core::records::{Intent, IntentState, MemberRecord, MemberState, Pr
 use incumbent_core::{LeaseName, MemberId};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
-use serde::de::DeserializeOwned;
 
-use super::{Forgotten, Invariant};
+use super::{Forgotten, Invariant, Landing, Verdict};
 use crate::duties::{FAMILY, NEWEST};
 use crate::process::Process;
 use crate::scenario::{DutyTimes, MILLI, Scenario};
 use crate::statistics::Statistics;
 use crate::store::Applied;
-use crate::world::Sender;
 
 /// What the store says about duties.
 #[derive(Default)]
@@ -29,31 +27,37 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
+    pub(super) fn forgot(&mut self, forgotten: &Forgotten) {
+        for change in &forgotten.changes {
+            self.applied(change);
+        }
+    }
+
     pub(super) fn applied(&mut self, change: &Applied) {
         let key = change.key.as_str();
         let Some((kind, id)) = key.split_once('/') else { return };
         let member = MemberId::new(id);
         match kind {
             "member" => {
-                let record: Option<MemberRecord> = after(change);
+                let record: Option<MemberRecord> = change.after();
                 if record.is_some_and(|record| record.state == MemberState::Alive) {
                     self.alive.insert(member);
                 } else {
                     self.alive.remove(&member);
                 }
             }
-            "roster" => match after(change) {
+            "roster" => match change.after() {
                 Some(roster) => drop(self.rosters.insert(member, roster)),
                 None => drop(self.rosters.remove(&member)),
             },
             "profile" => {
-                let profile: Option<Profile> = after(change);
+                let profile: Option<Profile> = change.after();
                 let family = profile.and_then(|profile| profile.families.get(FAMILY).cloned());
                 let versions = family.map(|family| family.versions);
                 self.versions.entry(member).or_default().extend(versions.into_iter().flatten());
             }
             "intent" => {
-                let intent: Option<Intent> = after(change);
+                let intent: Option<Intent> = change.after();
                 self.pauses.remove(key);
                 self.pins.remove(key);
                 let open = intent.filter(|intent| intent.state == IntentState::Open);
@@ -85,10 +89,6 @@ impl Ledger {
     }
 }
 
-pub(super) fn after<T: DeserializeOwned>(change: &Applied) -> Option<T> {
-    change.after.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok())
-}
-
 pub(super) struct Rosters {
     ledger: Ledger,
     needs: BTreeMap<DutyId, Option<String>>,
@@ -113,10 +113,9 @@ impl Rosters {
         }
     }
 
-    fn check_roster(&self, change: &Applied) -> Result<(), String> {
-        let Some(roster): Option<Roster> = after(change) else { return Ok(()) };
-        let before: Option<Roster> =
-            change.before.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+    fn check_roster(&self, change: &Applied) -> Verdict {
+        let Some(roster): Option<Roster> = change.after() else { return Ok(()) };
+        let before: Option<Roster> = change.before();
         if let Some(before) = before.filter(|before| before.term > roster.term) {
             return Err(format!(
                 "{} went from term {} back to {}",
@@ -138,7 +137,7 @@ impl Rosters {
         Ok(())
     }
 
-    fn check_dropped(&mut self, now: u64) -> Result<(), String> {
+    fn check_dropped(&mut self, now: u64) -> Verdict {
         if !self.lists_lost.contains(&now) {
             return Ok(());
         }
@@ -157,23 +156,11 @@ impl Rosters {
 }
 
 impl Invariant for Rosters {
-    fn name(&self) -> &'static str {
-        "rosters"
-    }
-
     fn forgot(&mut self, forgotten: &Forgotten) {
-        for change in &forgotten.changes {
-            self.ledger.applied(change);
-        }
+        self.ledger.forgot(forgotten);
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         if self.needs.is_empty() {
             return Ok(());
         }
@@ -184,12 +171,7 @@ impl Invariant for Rosters {
         self.check_dropped(now)
     }
 
-    fn stepped(
-        &mut self,
-        _: u64,
-        processes: &[Process],
-        leases: &[LeaseName],
-    ) -> Result<(), String> {
+    fn stepped(&mut self, _: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
         for lease in leases.iter().filter(|lease| lease.is_duty()) {
             let Some(duty) = DutyId::of(lease) else { continue };
             for process in processes {
@@ -206,7 +188,7 @@ impl Invariant for Rosters {
         Ok(())
     }
 
-    fn finish(&mut self, _: &Statistics) -> Result<(), String> {
+    fn finish(&mut self, _: &Statistics) -> Verdict {
         for duty in self.needs.keys() {
             if self.ledger.is_paused(duty) && self.ledger.is_wanted(duty) {
                 return Err(format!("{duty} is paused, and a roster names it"));

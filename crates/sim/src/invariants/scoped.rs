@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 use incumbent_core::MemberId;
 use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 
-use super::Invariant;
-use crate::process::Process;
-use crate::store::Applied;
-use crate::world::Sender;
+use super::{Invariant, Landing, Verdict};
 
 #[derive(Default)]
 pub(super) struct Scoped {
@@ -19,21 +16,9 @@ pub(super) struct Scoped {
 }
 
 impl Invariant for Scoped {
-    fn name(&self) -> &'static str {
-        "scoped"
-    }
-
-    fn applied(
-        &mut self,
-        _: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { change, sender, .. }: Landing<'_>) -> Verdict {
         if change.key.as_str().starts_with("member/") {
-            if let Some(Ok(record)) =
-                change.after.as_ref().map(|bytes| serde_json::from_slice::<MemberRecord>(bytes))
-            {
+            if let Some(record) = change.after::<MemberRecord>() {
                 if let (Some(sender), MemberState::Alive) = (sender, record.state) {
                     self.owners.insert(record.id.clone(), sender.node);
                 }
@@ -44,12 +29,9 @@ impl Invariant for Scoped {
         if !change.key.as_str().starts_with("lease/") {
             return Ok(());
         }
-        let holder = |bytes: &Option<Vec<u8>>| -> Option<MemberId> {
-            let record: LeaseRecord = serde_json::from_slice(bytes.as_ref()?).ok()?;
-            record.holder.map(|holder| holder.member)
-        };
-        let Some(before) = holder(&change.before) else { return Ok(()) };
-        if holder(&change.after).as_ref() == Some(&before) {
+        let holder = |record: LeaseRecord| record.holder.map(|holder| holder.member);
+        let Some(before) = change.before().and_then(holder) else { return Ok(()) };
+        if change.after().and_then(holder).as_ref() == Some(&before) {
             return Ok(());
         }
         let own = sender.is_some_and(|sender| self.owners.get(&before) == Some(&sender.node));

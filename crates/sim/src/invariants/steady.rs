@@ -3,11 +3,8 @@
 
 use incumbent_core::records::{MemberRecord, MemberState};
 
-use super::Invariant;
-use crate::process::Process;
+use super::{Invariant, Landing, Verdict};
 use crate::scenario::Scenario;
-use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct Steady {
     from: u64,
@@ -20,28 +17,14 @@ impl Steady {
 }
 
 impl Invariant for Steady {
-    fn name(&self) -> &'static str {
-        "steady"
-    }
-
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        _: Option<Sender>,
-        _: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         if now < self.from {
             return Ok(());
         }
-        let alive = |bytes: &Option<Vec<u8>>| {
-            let record: Option<MemberRecord> =
-                bytes.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
-            record.is_some_and(|record| record.state == MemberState::Alive)
-        };
+        let alive = |record: MemberRecord| record.state == MemberState::Alive;
         let beat = change.key.as_str().starts_with("member/")
-            && alive(&change.before)
-            && alive(&change.after);
+            && change.before().is_some_and(alive)
+            && change.after().is_some_and(alive);
         let cleaning = change.after.is_none();
         if beat || cleaning {
             Ok(())

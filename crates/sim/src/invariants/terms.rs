@@ -7,11 +7,8 @@ use incumbent_core::records::LeaseRecord;
 use incumbent_core::store::Key;
 use incumbent_core::{Event, MemberId};
 
-use super::Invariant;
 use super::knowledge::{Forgotten, Knowledge};
-use crate::process::Process;
-use crate::store::Applied;
-use crate::world::Sender;
+use super::{Invariant, Landing, Verdict};
 
 /// How far terms go on above the highest seen after a loss.
 const JUMP: u64 = 1000;
@@ -27,7 +24,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// A lease was taken by a request that was sent after the store had forgotten something of it.
-    fn taken_after_loss(&mut self, node: usize, record: &LeaseRecord) -> Result<(), String> {
+    fn taken_after_loss(&mut self, node: usize, record: &LeaseRecord) -> Verdict {
         let (name, term) = (record.name.as_str(), record.term);
         let Some(seen) = self.knowledge.knew(node, name) else { return Ok(()) };
         let given = self.given.get(name).copied().unwrap_or(0);
@@ -41,11 +38,7 @@ impl Terms {
 }
 
 impl Invariant for Terms {
-    fn name(&self) -> &'static str {
-        "terms"
-    }
-
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Result<(), String> {
+    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
         self.knowledge.experienced(node, event);
         Ok(())
     }
@@ -66,13 +59,7 @@ impl Invariant for Terms {
         }
     }
 
-    fn applied(
-        &mut self,
-        now: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        processes: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { now, change, sender, processes }: Landing<'_>) -> Verdict {
         self.knowledge.applied(now, change, sender);
         let key = &change.key;
         if !key.as_str().starts_with("lease/") {
@@ -88,8 +75,7 @@ impl Invariant for Terms {
             return Err(format!("{key} went from term {highest} down to {}", record.term));
         }
         *highest = record.term;
-        let read = |bytes: &Vec<u8>| serde_json::from_slice::<LeaseRecord>(bytes).ok();
-        let before = change.before.as_ref().and_then(read).and_then(|before| before.holder);
+        let before = change.before().and_then(|before: LeaseRecord| before.holder);
         let taken = record.holder.is_some() && before != record.holder;
         if let (Some(sender), true) = (sender, taken) {
             let lost = self.knowledge.loss(&record.name).map(|loss| loss.at);

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use incumbent_core::records::{MemberRecord, MemberState};
 use incumbent_core::{LeaseName, MemberId, Moment};
 
-use super::Invariant;
+use super::{Invariant, Landing, Verdict};
 use crate::process::Process;
-use crate::store::Applied;
-use crate::world::Sender;
 
 #[derive(Default)]
 pub(super) struct TrustBound {
@@ -17,22 +15,13 @@ pub(super) struct TrustBound {
 }
 
 impl Invariant for TrustBound {
-    fn name(&self) -> &'static str {
-        "trust-bound"
-    }
-
-    fn applied(
-        &mut self,
-        _: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        processes: &[Process],
-    ) -> Result<(), String> {
-        let (Some(sender), Some(after)) = (sender, &change.after) else { return Ok(()) };
+    fn applied(&mut self, Landing { change, sender, processes, .. }: Landing<'_>) -> Verdict {
         if !change.key.as_str().starts_with("member/") {
             return Ok(());
         }
-        let Ok(record) = serde_json::from_slice::<MemberRecord>(after) else { return Ok(()) };
+        let (Some(sender), Some(record)) = (sender, change.after::<MemberRecord>()) else {
+            return Ok(());
+        };
         let Some(process) = processes.get(sender.node) else { return Ok(()) };
         if record.state == MemberState::Alive {
             let until = sender.sent + process.plan.timing.trust();
@@ -42,7 +31,7 @@ impl Invariant for TrustBound {
         Ok(())
     }
 
-    fn stepped(&mut self, _: u64, processes: &[Process], _: &[LeaseName]) -> Result<(), String> {
+    fn stepped(&mut self, _: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
         for process in processes {
             let Some(id) = process.member() else { continue };
             let bound = self.bounds.get(id).copied().unwrap_or(Moment::START);

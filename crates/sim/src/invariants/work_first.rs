@@ -2,25 +2,14 @@
 
 use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 
-use super::Invariant;
-use crate::process::{Process, Work};
+use super::{Invariant, Landing, Verdict};
+use crate::process::Work;
 use crate::store::Applied;
-use crate::world::Sender;
 
 pub(super) struct WorkFirst;
 
 impl Invariant for WorkFirst {
-    fn name(&self) -> &'static str {
-        "work-first"
-    }
-
-    fn applied(
-        &mut self,
-        _: u64,
-        change: &Applied,
-        sender: Option<Sender>,
-        processes: &[Process],
-    ) -> Result<(), String> {
+    fn applied(&mut self, Landing { change, sender, processes, .. }: Landing<'_>) -> Verdict {
         let key = change.key.as_str();
         // Only what a process gives up itself; what is taken from it is for others to judge.
         let Some(process) = sender.and_then(|sender| processes.get(sender.node)) else {
@@ -49,8 +38,8 @@ fn freed(change: &Applied) -> Option<LeaseRecord> {
     if !change.key.as_str().starts_with("lease/") {
         return None;
     }
-    let before: LeaseRecord = serde_json::from_slice(change.before.as_ref()?).ok()?;
-    let after: LeaseRecord = serde_json::from_slice(change.after.as_ref()?).ok()?;
+    let before: LeaseRecord = change.before()?;
+    let after: LeaseRecord = change.after()?;
     (before.holder.is_some() && after.holder.is_none()).then_some(before)
 }
 
@@ -58,6 +47,6 @@ fn left(change: &Applied) -> Option<MemberRecord> {
     if !change.key.as_str().starts_with("member/") {
         return None;
     }
-    let after: MemberRecord = serde_json::from_slice(change.after.as_ref()?).ok()?;
+    let after: MemberRecord = change.after()?;
     (after.state == MemberState::Left).then_some(after)
 }

@@ -3,19 +3,13 @@ use std::time::Duration;
 use incumbent_core::store::Key;
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation};
+use crate::{Context, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "age-plausible",
-    about: "Records grow older, and a write makes them young again",
-    needs: Need::Clock,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Records grow older, and a write makes them young again";
 
 const PAUSE: Duration = Duration::from_millis(2_200);
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     let key = Key::new("member/aging");
     let version = handle.create(&key, b"{}").await?;

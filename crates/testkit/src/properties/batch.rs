@@ -3,17 +3,12 @@ use incumbent_core::store::{
 };
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation, shown};
+use crate::{Context, Handle, Violation, shown};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "batch",
-    about: "One exchange holds as many operations as declared (up to 1,000 tried), all done",
-    needs: Need::Nothing,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "One exchange holds as many operations as declared (up to 1,000 tried), all done";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     let most = context.capabilities().max_operations.min(1_000);
     let keys: Vec<_> = (0..most).map(|n| Key::new(&format!("lease/{n:04}"))).collect();

@@ -4,19 +4,13 @@ use incumbent_core::store::Key;
 
 use super::bell::{Bell, ring};
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "beats-dont-hint",
-    about: "Writes without a hint wake nobody, or seldom (F48)",
-    needs: Need::Push,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Writes without a hint wake nobody, or seldom (F48)";
 
 const BEATS: usize = 50;
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (writer, waiter) = (context.open().await?, context.open().await?);
     let mut bell = Bell::hung(&waiter)?;
     bell.warm(&writer).await?;

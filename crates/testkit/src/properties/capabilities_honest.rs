@@ -3,15 +3,10 @@ use std::sync::Arc;
 use incumbent_core::store::Key;
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "capabilities-honest",
-    about: "The store declares the same on every handle, enough to work with, and means it",
-    needs: Need::Nothing,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "The store declares the same on every handle, enough to work with, and means it";
 
 /// The largest record that incumbent writes.
 const NEEDED: usize = 64 * 1024;
@@ -19,7 +14,7 @@ const NEEDED: usize = 64 * 1024;
 /// The largest value that the kit tries, however much more a store declares.
 const TRIED: usize = 1024 * 1024;
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handle = context.open().await?;
     let declared = handle.store().capabilities();
     ensure!(declared == *context.capabilities(), "another handle declares {declared:?}");

@@ -3,15 +3,9 @@ use std::collections::BTreeSet;
 use incumbent_core::store::Key;
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation};
+use crate::{Context, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "clusters-apart",
-    about: "Clusters never see each other's records, whatever their names",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Clusters never see each other's records, whatever their names";
 
 /// What follows the scratch cluster's name. Some differ in case alone, in how an accent is
 /// composed or in a blank at the end; some mean something to a query language, a shell, a path
@@ -52,7 +46,7 @@ const SUFFIXES: [&str; 33] = [
     "🦀",
 ];
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handle = context.open().await?;
     let long = format!("-{}", "long".repeat(30));
     let longer = format!("{long}er");

@@ -1,17 +1,11 @@
 use incumbent_core::store::{Expect, Key};
 
 use super::contest::{WRITERS, contest, enough_winners};
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "create-once",
-    about: "Of several who create a record at once, exactly one does",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Of several who create a record at once, exactly one does";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handles, judge) = (context.open_many(WRITERS).await?, context.open_clean().await?);
     let mut won = 0;
     for round in 0..context.rounds() {

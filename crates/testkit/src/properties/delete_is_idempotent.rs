@@ -1,17 +1,12 @@
 use incumbent_core::store::Key;
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "delete-is-idempotent",
-    about: "Deleting needs no version, removes for everyone, and succeeds on what is absent",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "Deleting needs no version, removes for everyone, and succeeds on what is absent";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, other) = (context.open().await?, context.open().await?);
     let neighbour = Key::new("member/gone-not");
     handle.create(&neighbour, b"{}").await?;

@@ -6,15 +6,10 @@ use std::time::Duration;
 use incumbent_core::store::{Exchange, Expect, Found, Key, Lane, Read, Write};
 
 use crate::violation::ensure;
-use crate::{Context, Effect, Handle, Need, Property, Violation};
+use crate::{Context, Effect, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "dropped-future",
-    about: "An exchange dropped half-way applies each write whole or not, and blocks nothing (F18)",
-    needs: Need::Nothing,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "An exchange dropped half-way applies each write whole or not, and blocks nothing (F18)";
 
 /// What is written after the drop.
 const AFTER: &[u8] = b"{\"after\":1}";
@@ -22,7 +17,7 @@ const AFTER: &[u8] = b"{\"after\":1}";
 /// How long the store may take to serve again.
 const LIMIT: Duration = Duration::from_secs(20);
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, judge) = (context.open().await?, context.open_clean().await?);
     let mut rng = context.rng();
     for round in 0..context.rounds() {

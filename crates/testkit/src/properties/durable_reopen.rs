@@ -1,17 +1,11 @@
 use incumbent_core::store::{Expect, Key};
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "durable-reopen",
-    about: "Records outlive the handles that wrote them",
-    needs: Need::Shared,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Records outlive the handles that wrote them";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let key = Key::new("lease/kept");
     let mut expect = Expect::Absent;
     for generation in 0..5 {

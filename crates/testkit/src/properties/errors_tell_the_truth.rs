@@ -2,17 +2,12 @@ use incumbent_core::store::{Expect, Key, Lane};
 use tokio::task::JoinSet;
 
 use crate::violation::ensure;
-use crate::{Context, Effect, Handle, Need, Property, Violation};
+use crate::{Context, Effect, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "errors-tell-the-truth",
-    about: "What was acknowledged is there, and what was refused or unavailable never is",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "What was acknowledged is there, and what was refused or unavailable never is";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, judge) = (context.open().await?, context.open_clean().await?);
     let mut disturbances = JoinSet::new();
     let key = Key::new("lease/truth");

@@ -4,17 +4,11 @@ use incumbent_core::store::Key;
 
 use super::bell::{Bell, ring};
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "hint-guard-drop",
-    about: "A dropped guard ends its own wake-ups and nobody else's",
-    needs: Need::Push,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "A dropped guard ends its own wake-ups and nobody else's";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (writer, waiter) = (context.open().await?, context.open().await?);
     let (mut dropped, mut kept) = (Bell::hung(&waiter)?, Bell::hung(&waiter)?);
     dropped.warm(&writer).await?;

@@ -2,17 +2,12 @@ use incumbent_core::store::Key;
 
 use super::bell::{BOUND, Bell, ring};
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation};
+use crate::{Context, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "hints-arrive",
-    about: "A hinted write through one handle wakes the others, in any cluster (F22)",
-    needs: Need::Push,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A hinted write through one handle wakes the others, in any cluster (F22)";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (writer, waiter) = (context.open().await?, context.open().await?);
     most_arrive(&writer, &waiter).await?;
     // Names of channels have limits and rules of their own.

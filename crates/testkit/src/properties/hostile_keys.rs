@@ -3,20 +3,15 @@ use std::collections::BTreeSet;
 use incumbent_core::store::Key;
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Rng, Violation};
+use crate::{Context, Rng, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "hostile-keys",
-    about: "Keys of letters, digits, _ / = and - up to 220 bytes are told apart to the last bit",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "Keys of letters, digits, _ / = and - up to 220 bytes are told apart to the last bit";
 
 const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/=-";
 const LONGEST: usize = 220;
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     let keys = keys(&mut context.rng());
     for key in &keys {

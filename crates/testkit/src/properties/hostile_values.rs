@@ -1,15 +1,10 @@
 use incumbent_core::store::{Key, Record};
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "hostile-values",
-    about: "Values come back byte for byte: quotes, escapes, blanks, emoji, 64 kB",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "Values come back byte for byte: quotes, escapes, blanks, emoji, 64 kB";
 
 /// All of these are JSON, and a store must not read them as such.
 const VALUES: [&str; 18] = [
@@ -33,7 +28,7 @@ const VALUES: [&str; 18] = [
     "0",
 ];
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     let most = context.capabilities().max_value;
     let mut values: Vec<String> = VALUES.map(str::to_owned).to_vec();

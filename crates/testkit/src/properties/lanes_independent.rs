@@ -4,15 +4,9 @@ use incumbent_core::store::{Exchange, Expect, Key, Lane, Write};
 use tokio::task::JoinSet;
 
 use crate::violation::ensure;
-use crate::{Context, Effect, Handle, Need, Property, Violation};
+use crate::{Context, Effect, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "lanes-independent",
-    about: "Beats go through while many changes are under way (F17, F31)",
-    needs: Need::Nothing,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Beats go through while many changes are under way (F17, F31)";
 
 const CHANGES: usize = 40;
 const BEATS: usize = 5;
@@ -20,7 +14,7 @@ const BEATS: usize = 5;
 /// The default request time-out: a beat that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(5);
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handle = context.open().await?;
     let key = Key::new("member/beating");
     let mut version = handle.create(&key, b"{\"beat\":0}").await?;

@@ -9,15 +9,10 @@ use incumbent_core::store::{
 use crate::linear::{Action, Content, Event, MOST_EVENTS, is_linearizable};
 use crate::locked::locked;
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Rng, Violation};
+use crate::{Context, Handle, Rng, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "linearizable-history",
-    about: "Concurrent reads, swaps and deletes of a record look as if done one after another",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "Concurrent reads, swaps and deletes of a record look as if done one after another";
 
 const CLIENTS: usize = 4;
 const STEPS: usize = 10;
@@ -42,7 +37,7 @@ struct Client {
     seen: Option<(Version, Content)>,
 }
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handles = context.open_many(CLIENTS).await?;
     for number in 0..context.rounds() {
         let round = Arc::new(Round {

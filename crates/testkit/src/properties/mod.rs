@@ -31,37 +31,57 @@ mod unless;
 mod versions_never_repeat;
 mod versions_survive_delete;
 
-use crate::Property;
+use crate::{Need, Property};
+
+/// The property of a module, what it needs of the store, and whether it also holds behind faults:
+/// `anywhere`, or `plainly` only.
+macro_rules! property {
+    (@faults anywhere) => {
+        true
+    };
+    (@faults plainly) => {
+        false
+    };
+    ($name:literal, $module:ident, $needs:ident, $where:ident) => {
+        Property {
+            name: $name,
+            about: $module::ABOUT,
+            needs: Need::$needs,
+            under_faults: property!(@faults $where),
+            run: |context| Box::pin($module::run(context)),
+        }
+    };
+}
 
 pub(crate) const PROPERTIES: &[Property] = &[
-    capabilities_honest::PROPERTY,
-    create_once::PROPERTY,
-    swap_once::PROPERTY,
-    refused_leaves_record::PROPERTY,
-    refused_undoes_nothing::PROPERTY,
-    versions_never_repeat::PROPERTY,
-    versions_survive_delete::PROPERTY,
-    stamps_as_attempts::PROPERTY,
-    terms_survive_release::PROPERTY,
-    delete_is_idempotent::PROPERTY,
-    reads_see_writes::PROPERTY,
-    linearizable_history::PROPERTY,
-    reads_in_order::PROPERTY,
-    unless::PROPERTY,
-    prefix_boundaries::PROPERTY,
-    prefix_complete::PROPERTY,
-    clusters_apart::PROPERTY,
-    hostile_keys::PROPERTY,
-    hostile_values::PROPERTY,
-    batch::PROPERTY,
-    lanes_independent::PROPERTY,
-    dropped_future::PROPERTY,
-    errors_tell_the_truth::PROPERTY,
-    hints_arrive::PROPERTY,
-    beats_dont_hint::PROPERTY,
-    hint_guard_drop::PROPERTY,
-    age_plausible::PROPERTY,
-    durable_reopen::PROPERTY,
+    property!("capabilities-honest", capabilities_honest, Nothing, plainly),
+    property!("create-once", create_once, Nothing, anywhere),
+    property!("swap-once", swap_once, Nothing, anywhere),
+    property!("refused-leaves-record", refused_leaves_record, Nothing, anywhere),
+    property!("refused-undoes-nothing", refused_undoes_nothing, Nothing, plainly),
+    property!("versions-never-repeat", versions_never_repeat, Nothing, anywhere),
+    property!("versions-survive-delete", versions_survive_delete, Nothing, anywhere),
+    property!("stamps-as-attempts", stamps_as_attempts, Nothing, anywhere),
+    property!("terms-survive-release", terms_survive_release, Nothing, anywhere),
+    property!("delete-is-idempotent", delete_is_idempotent, Nothing, anywhere),
+    property!("reads-see-writes", reads_see_writes, Nothing, anywhere),
+    property!("linearizable-history", linearizable_history, Nothing, anywhere),
+    property!("reads-in-order", reads_in_order, Nothing, anywhere),
+    property!("unless", unless, Nothing, anywhere),
+    property!("prefix-boundaries", prefix_boundaries, Nothing, anywhere),
+    property!("prefix-complete", prefix_complete, Nothing, plainly),
+    property!("clusters-apart", clusters_apart, Nothing, anywhere),
+    property!("hostile-keys", hostile_keys, Nothing, anywhere),
+    property!("hostile-values", hostile_values, Nothing, anywhere),
+    property!("batch", batch, Nothing, plainly),
+    property!("lanes-independent", lanes_independent, Nothing, plainly),
+    property!("dropped-future", dropped_future, Nothing, plainly),
+    property!("errors-tell-the-truth", errors_tell_the_truth, Nothing, anywhere),
+    property!("hints-arrive", hints_arrive, Push, plainly),
+    property!("beats-dont-hint", beats_dont_hint, Push, plainly),
+    property!("hint-guard-drop", hint_guard_drop, Push, plainly),
+    property!("age-plausible", age_plausible, Clock, plainly),
+    property!("durable-reopen", durable_reopen, Shared, anywhere),
 ];
 
 /// Every property that the kit tries, in that order.

@@ -1,15 +1,10 @@
 use incumbent_core::store::{ErrorKind, Exchange, Found, Key, Lane, Read, Record};
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation, shown};
+use crate::{Context, Handle, Violation, shown};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "prefix-boundaries",
-    about: "A prefix read gives all that starts so, nothing else, in the order of the bytes",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A prefix read gives all that starts so, nothing else, in the order of the bytes";
 
 const KEYS: [&str; 20] = [
     "lease/b",
@@ -57,7 +52,7 @@ const PREFIXES: [&str; 16] = [
 /// look for such a thing.
 const PATTERNS: [&str; 7] = ["%", "*", "lease/%", "lease/*", "lease/?", "lease/[a-z]", "lease/."];
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     ensure!(reader.list(&Key::new("")).await?.is_empty(), "a new cluster has records");
     for key in KEYS {

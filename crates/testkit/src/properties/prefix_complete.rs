@@ -1,21 +1,16 @@
 use incumbent_core::store::{Exchange, Key, Lane, Outcome, Write};
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation};
+use crate::{Context, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "prefix-complete",
-    about: "A prefix read gives all records however many, never a part of them (F35)",
-    needs: Need::Nothing,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A prefix read gives all records however many, never a part of them (F35)";
 
 /// More than the pages of any store, in count and in bytes.
 const RECORDS: usize = 1_203;
 const PADDING: usize = 1_000;
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     let keys: Vec<_> = (0..RECORDS).map(|n| Key::new(&format!("member/{n:05}"))).collect();
     let padding = "x".repeat(PADDING);

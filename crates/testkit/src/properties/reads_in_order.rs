@@ -1,17 +1,11 @@
 use incumbent_core::store::{Found, Key, Lane, Read, Version};
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Rng, Violation};
+use crate::{Context, Handle, Rng, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "reads-in-order",
-    about: "Findings come in the order of the questions, whatever their sorts",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Findings come in the order of the questions, whatever their sorts";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handle = context.open().await?;
     let mut rng = context.rng();
     let mut records = Vec::new();

@@ -1,19 +1,14 @@
 use incumbent_core::store::{Expect, Key, Lane};
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "reads-see-writes",
-    about: "A read sees every write acknowledged before, whoever wrote and on whichever lane",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A read sees every write acknowledged before, whoever wrote and on whichever lane";
 
 const LANES: [Lane; 3] = [Lane::Watch, Lane::Change, Lane::Beat];
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handles = context.open_many(3).await?;
     let key = Key::new("lease/fresh");
     let mut expect = Expect::Absent;

@@ -1,17 +1,12 @@
 use incumbent_core::store::{Expect, Key, Record, Version};
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation, shown};
+use crate::{Context, Handle, Violation, shown};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "refused-leaves-record",
-    about: "A refused write changes neither content nor version, and creates nothing",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A refused write changes neither content nor version, and creates nothing";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, judge) = (context.open().await?, context.open_clean().await?);
     let key = Key::new("lease/kept");
     let mut old = handle.create(&key, b"{\"n\":0}").await?;

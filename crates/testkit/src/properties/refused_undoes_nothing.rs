@@ -1,15 +1,10 @@
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Write};
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Rng, Violation};
+use crate::{Context, Handle, Rng, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "refused-undoes-nothing",
-    about: "Each write of an exchange stands alone: a refused one undoes no other",
-    needs: Need::Nothing,
-    under_faults: false,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "Each write of an exchange stands alone: a refused one undoes no other";
 
 /// One write of the exchange, and what should come of it.
 struct Case {
@@ -18,7 +13,7 @@ struct Case {
     value: Vec<u8>,
 }
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, judge) = (context.open().await?, context.open_clean().await?);
     let mut rng = context.rng();
     for round in 0..context.rounds().min(20) {

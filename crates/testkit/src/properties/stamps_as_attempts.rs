@@ -1,17 +1,11 @@
 use incumbent_core::store::{Expect, Key};
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "stamps-as-attempts",
-    about: "Writing the same content again is a write: it gives a new version",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Writing the same content again is a write: it gives a new version";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handles = context.open_many(2).await?;
     let key = Key::new("lease/same");
     let content = b"{\"same\":true}";

@@ -2,18 +2,12 @@ use incumbent_core::store::{Expect, Key, Lane};
 
 use super::contest::{WRITERS, contest, enough_winners};
 use crate::violation::ensure;
-use crate::{Context, Effect, Need, Property, Violation};
+use crate::{Context, Effect, Violation};
 
 /// Published libraries failed this: two candidates that both saw an expired lease both won.
-pub(super) const PROPERTY: Property = Property {
-    name: "swap-once",
-    about: "Of several who swap the same version at once, exactly one does",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str = "Of several who swap the same version at once, exactly one does";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handles, judge) = (context.open_many(WRITERS).await?, context.open_clean().await?);
     let key = Key::new("lease/contested");
     let mut version = judge.create(&key, b"{}").await?;

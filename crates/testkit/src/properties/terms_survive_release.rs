@@ -1,16 +1,11 @@
 use incumbent_core::store::Key;
 
-use crate::{Context, Handle, Need, Property, Violation};
+use crate::{Context, Handle, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "terms-survive-release",
-    about: "A lease's record outlives its release, so the term goes on from where it was (F8)",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A lease's record outlives its release, so the term goes on from where it was (F8)";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handles = context.open_many(3).await?;
     let key = Key::new("lease/scheduler");
     let Some(first) = handles.first() else { return Ok(()) };

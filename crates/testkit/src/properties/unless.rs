@@ -1,17 +1,12 @@
 use incumbent_core::store::{Found, Key, Lane, Read, Version};
 
 use crate::violation::ensure;
-use crate::{Context, Handle, Need, Property, Violation, shown};
+use crate::{Context, Handle, Violation, shown};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "unless",
-    about: "A reader is told that nothing changed exactly if it has the very version",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A reader is told that nothing changed exactly if it has the very version";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, reader) = (context.open().await?, context.open().await?);
     for round in 0..5 {
         let key = Key::new(&format!("board/{round}"));

@@ -3,17 +3,12 @@ use std::collections::BTreeSet;
 use incumbent_core::store::{Expect, Key};
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "versions-never-repeat",
-    about: "Content that comes back has a new version, and its old one no longer matches",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "Content that comes back has a new version, and its old one no longer matches";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let handles = context.open_many(2).await?;
     let key = Key::new("lease/again");
     let contents: [&[u8]; 2] = [b"{\"holder\":\"a\"}", b"{\"holder\":\"b\"}"];

@@ -3,17 +3,12 @@ use std::collections::BTreeSet;
 use incumbent_core::store::{Expect, Key, Version};
 
 use crate::violation::ensure;
-use crate::{Context, Need, Property, Violation};
+use crate::{Context, Violation};
 
-pub(super) const PROPERTY: Property = Property {
-    name: "versions-survive-delete",
-    about: "A record deleted and created again has no version that it had before (F8)",
-    needs: Need::Nothing,
-    under_faults: true,
-    run: |context| Box::pin(run(context)),
-};
+pub(super) const ABOUT: &str =
+    "A record deleted and created again has no version that it had before (F8)";
 
-async fn run(context: Context) -> Result<(), Violation> {
+pub(super) async fn run(context: Context) -> Result<(), Violation> {
     let (handle, other) = (context.open().await?, context.open().await?);
     let key = Key::new("member/again");
     let mut past: BTreeSet<Version> = BTreeSet::new();
