@@ -39,11 +39,6 @@ impl Trial {
     pub const ONE_BY_ONE: Self =
         Self { reset: Reset::Oldest, round_trip: Duration::from_millis(1_000), times: 5 };
 
-    /// The same at a quarter of the request time-out, for servers whose connections take so many
-    /// round trips that farther away another isn't ready before the next one breaks.
-    pub const ONE_BY_ONE_NEARER: Self =
-        Self { reset: Reset::Oldest, round_trip: Duration::from_millis(500), times: 5 };
-
     /// All connections break at once, at a round trip of a fifth of the request time-out. Trust
     /// lasts for 2.7 request time-outs and may be one old by then, and a new connection takes up
     /// to five round trips: there is time for that once, and not in every request.

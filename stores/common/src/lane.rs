@@ -213,7 +213,8 @@ impl<C: Connect> Inner<C> {
             {
                 let mut shelf = locked(&self.shelf);
                 changed.mark_unchanged();
-                if let Some(held) = shelf.first() {
+                let held = if C::Session::WATCHED { shelf.first() } else { shelf.next() };
+                if let Some(held) = held {
                     return Ok(held);
                 }
                 // An attempt that failed while this one waited.

@@ -12,9 +12,9 @@ use crate::connection::{Connection, Row, Stopped, text};
 use crate::error::{is_locked, translate};
 use crate::names::hexadecimal;
 use crate::options::MysqlOptions;
-use crate::packet::{Packet, Unpacked, is_read_only};
+use crate::packet::{Packet, Unpacked};
 use crate::session::read_only;
-use crate::statement::{SERVER, Writer};
+use crate::statement::Writer;
 
 /// How often writes are tried again without the rows that turned out to be locked.
 const ROUNDS: usize = 3;
@@ -103,13 +103,7 @@ impl Talk<'_> {
         for _ in 0..ROUNDS {
             let packet = Packet::new(part.writer, &part.writes, part.reads);
             let stopped = match self.connection.packet(&packet.text, packet.count()).await {
-                Ok(sets) => {
-                    let mut done = packet.unpack(sets);
-                    if done.is_doubtful() {
-                        done.read_only = Some(self.asks_whether_read_only(part).await?);
-                    }
-                    return part.settle(done, progress);
-                }
+                Ok(sets) => return part.settle(packet.unpack(sets), progress),
                 Err(stopped) => stopped,
             };
             let (failure, locked) = part.judge(&packet, &stopped);
@@ -136,15 +130,6 @@ impl Talk<'_> {
             )),
             keep: true,
         })
-    }
-
-    /// A write that was refused may have been so because the server takes none (F20).
-    async fn asks_whether_read_only(&mut self, part: &Part<'_>) -> Result<bool, Failure> {
-        let rows = self.connection.run(SERVER).await;
-        let rows = rows.map_err(|error| {
-            Failure::fatal(translate(part.options, &error, Sent::Nothing).error)
-        })?;
-        Ok(is_read_only(&rows))
     }
 
     /// Takes back what was done and finds out which writes would have to wait, so that one
@@ -215,7 +200,7 @@ impl Part<'_> {
                 *slot = outcome;
             }
         }
-        if done.read_only == Some(true) {
+        if done.read_only {
             return Err(Failure::fatal(read_only(self.options)));
         }
         answer::found(self.reads, &done.keys, done.prefixes).map_err(|senseless| {

@@ -35,8 +35,8 @@ pub(crate) struct Packet {
 pub(crate) struct Unpacked {
     /// Places of writes, and whether each changed a row.
     pub(crate) writes: Vec<(usize, bool)>,
-    /// Whether the server is read-only, if the packet asked.
-    pub(crate) read_only: Option<bool>,
+    /// Whether the server is read-only, so that what was refused may have been so for that (F20).
+    pub(crate) read_only: bool,
     pub(crate) keys: Vec<Row>,
     pub(crate) prefixes: Vec<Vec<Row>>,
 }
@@ -55,10 +55,9 @@ impl Packet {
         if together {
             packet.push(Step::Commit, "COMMIT");
         }
-        // A write that applied says as much by itself, and a beat should cost no more than it must.
-        if writes.len() != 1 {
-            packet.push(Step::Server, SERVER);
-        }
+        // Asked together with the rest: to ask only where a write was refused would take another round
+        // trip, and far away a beat that is refused would never be answered in time (O14).
+        packet.push(Step::Server, SERVER);
         for statement in writer.keys(reads) {
             packet.push(Step::Keys, &statement);
         }
@@ -121,7 +120,7 @@ impl Packet {
             match step {
                 Step::Begin | Step::Commit => {}
                 Step::Write(place) => unpacked.writes.push((*place, set.affected > 0)),
-                Step::Server => unpacked.read_only = Some(is_read_only(&set.rows)),
+                Step::Server => unpacked.read_only = is_read_only(&set.rows),
                 Step::Keys => unpacked.keys.extend(set.rows),
                 Step::Prefix => unpacked.prefixes.push(set.rows),
             }
@@ -130,15 +129,8 @@ impl Packet {
     }
 }
 
-impl Unpacked {
-    /// Whether it is still open if the server takes writes.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.read_only.is_none() && !self.writes.iter().any(|(_, changed)| *changed)
-    }
-}
-
 /// What the rows of [`SERVER`] say. Without any, nothing is trusted.
-pub(crate) fn is_read_only(rows: &[Row]) -> bool {
+fn is_read_only(rows: &[Row]) -> bool {
     rows.first().and_then(|row| text(row, 0)).is_none_or(is_on)
 }
 
@@ -164,7 +156,7 @@ mod tests {
 
         // One write commits by itself.
         let packet = Packet::new(&writer, &[(7, &delete)], &read);
-        assert_eq!((packet.count(), packet.write_at(0)), (2, Some(7)));
+        assert_eq!((packet.count(), packet.write_at(0)), (3, Some(7)));
         assert_eq!((packet.sent(0), packet.is_past_writes(0)), (Sent::Write, false));
         assert_eq!((packet.sent(1), packet.is_past_writes(1)), (Sent::Write, true));
 

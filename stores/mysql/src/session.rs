@@ -73,6 +73,9 @@ impl Session for MysqlSession {
 
     const AT_ONCE: usize = 1;
 
+    /// The driver doesn't watch a connection on which nothing is asked.
+    const WATCHED: bool = false;
+
     async fn perform(&self, job: &Job) -> Result<Reply, Failure> {
         let mut connection = self.connection.lock().await;
         if !self.has_tables(&mut connection).await.map_err(Failure::fatal)? {
@@ -86,7 +89,6 @@ impl Session for MysqlSession {
         self.connection.lock().await.ping().await.is_ok()
     }
 
-    /// The driver doesn't watch a connection on which nothing is asked.
     fn has_ended(&self) -> bool {
         false
     }

@@ -9,7 +9,7 @@ use common::{
     Server, applied, batch, block_on, change, connect, create, fresh, read, send, through,
 };
 use incumbent::Node;
-use incumbent_core::store::{ErrorKind, Key, Lane, Read};
+use incumbent_core::store::{ErrorKind, Key, Lane, Outcome, Read};
 use incumbent_proving::{Mood, Proxy};
 
 #[test]
@@ -32,6 +32,22 @@ fn a_beat_is_one_round_trip() {
         println!("100 beats with two reads: {cost:?}");
         assert_eq!((cost.requests, cost.connections), (100, 0));
         assert!(cost.bytes_up < 100 * 1000, "{cost:?}");
+    });
+}
+
+#[test]
+fn o14_a_beat_that_is_refused_is_one_round_trip_too() {
+    let server = Server::start(&["--innodb-flush-log-at-trx-commit=0"]);
+    block_on(async {
+        let proxy = Proxy::to(server.port()).await;
+        let store = connect(&through(&proxy, &fresh())).await;
+        let create = send(&store, Lane::Beat, vec![create("member/m", 0)], vec![]).await;
+        create.expect("a member");
+        let before = proxy.quiet().await;
+        let late = send(&store, Lane::Beat, vec![change("member/m", 7, 8)], vec![]).await;
+        assert_eq!(late.expect("an answer").writes, [Outcome::Refused]);
+        let cost = proxy.quiet().await.since(before);
+        assert_eq!((cost.requests, cost.connections), (1, 0), "{cost:?}");
     });
 }
 

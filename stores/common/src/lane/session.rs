@@ -26,6 +26,10 @@ pub trait Session: Send + Sync + 'static {
     /// How many jobs it can do at once.
     const AT_ONCE: usize;
 
+    /// Whether [`Session::ended`] tells when an idle connection breaks. Where it can't, a lane uses
+    /// its connections in turn: each job that is done shows that one of them still works.
+    const WATCHED: bool = true;
+
     /// Does a job, or says what may have become of it. A server that turns out to be of no use,
     /// such as a primary that was demoted, is a failure after which the session isn't kept.
     fn perform(&self, job: &Self::Job) -> impl Future<Output = Result<Reply, Failure>> + Send;

@@ -71,6 +71,13 @@ impl<S> Shelf<S> {
         self.sound.front().cloned()
     }
 
+    /// The same, and the next time another one, if there is one.
+    pub(super) fn next(&mut self) -> Option<Arc<Held<S>>> {
+        let held = self.first();
+        self.sound.rotate_left(usize::from(held.is_some()));
+        held
+    }
+
     pub(super) fn is_sound(&self, held: &Arc<Held<S>>) -> bool {
         self.sound.iter().any(|sound| Arc::ptr_eq(sound, held))
     }

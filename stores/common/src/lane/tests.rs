@@ -90,6 +90,47 @@ impl Session for Fake {
     }
 }
 
+/// The same to a server whose connections don't tell when they end.
+struct Dull(Road);
+
+struct Unwatched(Fake);
+
+impl Connect for Dull {
+    type Session = Unwatched;
+
+    async fn connect(&self) -> Result<Unwatched, StoreError> {
+        self.0.connect().await.map(Unwatched)
+    }
+
+    fn server(&self) -> String {
+        self.0.server()
+    }
+}
+
+impl Session for Unwatched {
+    type Job = u32;
+
+    const AT_ONCE: usize = 1;
+
+    const WATCHED: bool = false;
+
+    async fn perform(&self, job: &u32) -> Result<Reply, Failure> {
+        self.0.perform(job).await
+    }
+
+    async fn answers(&self) -> bool {
+        self.0.answers().await
+    }
+
+    fn has_ended(&self) -> bool {
+        false
+    }
+
+    async fn ended(&self) {
+        std::future::pending().await
+    }
+}
+
 impl Drop for Fake {
     fn drop(&mut self) {
         self.server.open.fetch_sub(1, Ordering::SeqCst);
@@ -332,4 +373,23 @@ fn futures_less(lane: &Lane<Road>) -> Result<Reply, StoreError> {
         std::task::Poll::Ready(done) => done,
         std::task::Poll::Pending => Ok(Reply::default()),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn o14_connections_that_do_not_tell_when_they_break_are_used_in_turn() {
+    let server = Server::new(SECOND, SECOND / 2);
+    let options = LaneOptions { patience: SECOND * 20, timeout: SECOND * 60, reserve: true };
+    let lane = Lane::new(&Arc::new(Dull(Road(Arc::clone(&server)))), options, None);
+    let send = async |job| lane.exchange(job, Sent::Write).await.map(drop);
+    assert_eq!(send(1).await, Ok(()));
+    sleep(SECOND * 2).await;
+    // Two beats later the connection in reserve is known to be broken, and soon replaced.
+    server.broken.send_replace(1);
+    let answers = [send(2).await, send(3).await, send(4).await].map(|answer| answer.is_ok());
+    assert_eq!(answers.iter().filter(|is_ok| **is_ok).count(), 2, "{answers:?}");
+    sleep(SECOND * 2).await;
+    assert_eq!(server.connects(), 3);
+    server.broken.send_replace(2);
+    let answers = [send(5).await, send(6).await, send(7).await].map(|answer| answer.is_ok());
+    assert_eq!(answers.iter().filter(|is_ok| **is_ok).count(), 2, "{answers:?}");
 }
