@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::candidacy::Candidacy;
+use crate::mutant::{Planted, fault};
 use crate::names::{LeaseName, MemberId};
 use crate::records::{Content, LeaseRecord, Unreadable};
 use crate::store::{Expect, Found, Version};
@@ -280,11 +281,12 @@ impl Lease {
         &mut self,
         found: &Found,
         now: Moment,
+        own: Option<&MemberId>,
         own_ttl: Duration,
     ) -> Result<bool, Unreadable> {
         let known = match found {
             Found::Unchanged => {
-                self.compare(now, own_ttl);
+                self.compare(now, own, own_ttl);
                 return Ok(false);
             }
             Found::Absent | Found::Records(_) => Known::Absent,
@@ -304,21 +306,25 @@ impl Lease {
         {
             self.read = Some((version.clone(), now));
         }
-        self.compare(now, own_ttl);
+        self.compare(now, own, own_ttl);
         Ok(news)
     }
 
     /// Takes in a write of our own that was applied: nothing that was sent before can land now.
-    pub(crate) fn wrote(&mut self, record: LeaseRecord, version: Version) {
-        let term = record.term;
+    pub(crate) fn wrote(&mut self, record: LeaseRecord, version: Version, planted: Planted) {
+        let (term, before) = (record.term, self.memory.term);
         self.learn(Known::Record(Box::new(record), version));
         self.doubts.clear();
         let marked = self.is_marked();
-        if term >= self.memory.term {
-            self.loss = None;
-            self.remember();
-        } else if let Some(loss) = &mut self.loss {
-            loss.marked = marked;
+        // What the store went back to may have come to the term that was lost, by a take that was on
+        // its way: to write that down again ends nobody's trust.
+        let above = fault!(planted, MarkEndsLoss => term >= before, term > before);
+        match &mut self.loss {
+            Some(loss) if !above => loss.marked = marked,
+            Some(_) | None => {
+                self.loss = None;
+                self.remember();
+            }
         }
     }
 
@@ -336,17 +342,19 @@ impl Lease {
     }
 
     /// Compares what a read shows with what is remembered.
-    fn compare(&mut self, now: Moment, own_ttl: Duration) {
-        let term = match &self.known {
+    fn compare(&mut self, now: Moment, own: Option<&MemberId>, own_ttl: Duration) {
+        let (term, disowned) = match &self.known {
             Known::Unread | Known::Unreadable => return,
-            Known::Absent => 0,
-            Known::Record(record, _) => record.term,
+            Known::Absent => (0, false),
+            Known::Record(record, _) => (record.term, record.is_disowned()),
         };
         let memory = &self.memory;
-        let another = match (self.holder(), &memory.holder) {
-            (Some(holder), Some(remembered)) => term == memory.term && holder != remembered,
-            (None, _) | (_, None) => false,
-        };
+        let another = term == memory.term
+            && match (self.holder(), &memory.holder) {
+                (Some(holder), Some(remembered)) => holder != remembered,
+                (None, Some(_)) => disowned,
+                (_, None) => false,
+            };
         // What was lost before may be all that was there, and is gone too.
         let absent = self.known == Known::Absent;
         let gone = absent && memory.highest > 0;
@@ -365,13 +373,20 @@ impl Lease {
             let again = self.loss.as_ref().map_or(0, |loss| loss.again + 1);
             let fresh =
                 |holder| Loss { until, holder, term, shown: now, first, marked: false, again };
-            self.loss = Some(match self.loss.take() {
+            // A take that was on its way when the store went back is nobody's: of that it is known
+            // here if it was ours, and by what its taker has written since if it was another's.
+            let nobodys = disowned || (own.is_some() && self.holder() == own);
+            let mut loss = match self.loss.take() {
                 Some(loss) if goes_on(&loss) => Loss { shown: now, marked, ..loss },
+                Some(loss) if term == loss.term => fresh(loss.holder),
                 // Somebody has taken it who couldn't know, or the store went back once more.
                 Some(loss) if term > loss.term => fresh(None),
-                Some(loss) if term == loss.term => fresh(loss.holder),
                 Some(_) | None => fresh(memory.holder.clone()),
-            });
+            };
+            if nobodys {
+                loss.holder.clone_from(&memory.holder);
+            }
+            self.loss = Some(loss);
             let over = |loss: &mut Loss| now >= loss.until && loss.holder.is_none();
             if self.holder().is_some() && self.loss.take_if(over).is_some() {
                 // Another leads on in what is left, and nobody else can. From here on that is what
@@ -394,107 +409,4 @@ impl Lease {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mutant::Planted;
-    use crate::records::Holder;
-    use crate::store::{Key, Record};
-
-    const TTL: Duration = Duration::from_secs(10);
-
-    fn at(millis: u64) -> Moment {
-        Moment::from_nanos(millis * 1_000_000)
-    }
-
-    fn name() -> LeaseName {
-        LeaseName::new("any").unwrap()
-    }
-
-    fn held(term: u64, member: &str) -> Found {
-        let holder = Holder {
-            member: MemberId::new(member),
-            node: member.to_owned(),
-            address: None,
-            mark: None,
-            unproven: false,
-        };
-        let record = LeaseRecord { term, holder: Some(holder), ..LeaseRecord::fresh(&name()) };
-        Found::Record(Record {
-            key: Key::new("lease/any"),
-            value: record.bytes(),
-            version: Version::new(&format!("{term} {member}")),
-            age: None,
-        })
-    }
-
-    fn until(lease: &Lease) -> Option<Moment> {
-        lease.loss.as_ref().map(|loss| loss.until)
-    }
-
-    #[test]
-    fn what_is_lost_twice_is_waited_for_twice() {
-        let mut lease = Lease::new(name(), at(0));
-        lease.observe(&held(3, "a"), at(0), TTL).unwrap();
-        lease.observe(&Found::Absent, at(1_000), TTL).unwrap();
-        assert_eq!((until(&lease), lease.is_marked()), (Some(at(11_000)), false));
-        lease.wrote(LeaseRecord::fresh(&name()), Version::new("mark"));
-        lease.observe(&Found::Unchanged, at(5_000), TTL).unwrap();
-        assert_eq!((until(&lease), lease.is_marked()), (Some(at(11_000)), true));
-        assert_eq!(lease.next_term(0, Planted::default()), 1_003);
-        lease.observe(&Found::Absent, at(9_000), TTL).unwrap();
-        assert_eq!((until(&lease), lease.is_marked()), (Some(at(19_000)), false), "once more");
-        assert_eq!(
-            lease.next_term(0, Planted::default()),
-            2_003,
-            "above who may have been elected"
-        );
-        assert_eq!(
-            lease.next_term(4, Planted::default()),
-            4,
-            "the clock is above all that was seen"
-        );
-    }
-
-    #[test]
-    fn what_is_lost_after_another_has_written_is_lost_once_more() {
-        let marked = |version: &str| {
-            let record = LeaseRecord { lost: 3, ..LeaseRecord::fresh(&name()) };
-            let (key, value) = (Key::new("lease/any"), record.bytes());
-            Found::Record(Record { key, value, version: Version::new(version), age: None })
-        };
-        let mut lease = Lease::new(name(), at(0));
-        lease.observe(&held(3, "a"), at(0), TTL).unwrap();
-        lease.observe(&marked("of another"), at(1_000), TTL).unwrap();
-        assert_eq!(lease.next_term(0, Planted::default()), 1_003);
-        lease.observe(&Found::Absent, at(2_000), TTL).unwrap();
-        assert_eq!(until(&lease), Some(at(12_000)), "waiting begins anew");
-        assert_eq!(lease.next_term(0, Planted::default()), 2_003, "and what was taken is lost too");
-
-        // Who saw no more than what is lost knows that it was there.
-        let mut newcomer = Lease::new(name(), at(0));
-        newcomer.observe(&marked("of another"), at(0), TTL).unwrap();
-        assert_eq!((until(&newcomer), newcomer.next_term(0, Planted::default())), (None, 1_003));
-        newcomer.observe(&Found::Absent, at(1_000), TTL).unwrap();
-        assert_eq!(
-            (until(&newcomer), newcomer.next_term(0, Planted::default())),
-            (Some(at(11_000)), 1_003)
-        );
-    }
-
-    #[test]
-    fn what_others_lead_on_after_a_loss_follows_the_ordinary_rules_after_a_ttl() {
-        let mut lease = Lease::new(name(), at(0));
-        lease.observe(&held(3, "a"), at(0), TTL).unwrap();
-        lease.observe(&Found::Absent, at(1_000), TTL).unwrap();
-        assert_eq!(lease.lost_holder(), Some(&MemberId::new("a")));
-        lease.observe(&held(1, "newcomer"), at(2_000), TTL).unwrap();
-        assert_eq!((until(&lease), lease.lost_holder()), (Some(at(12_000)), None));
-        for second in [6, 10, 12] {
-            lease.observe(&Found::Unchanged, at(second * 1_000), TTL).unwrap();
-        }
-        assert_eq!(until(&lease), None);
-        assert_eq!(lease.next_term(0, Planted::default()), 1_003, "above what was lost");
-        lease.observe(&held(2, "another"), at(13_000), TTL).unwrap();
-        assert_eq!(until(&lease), None);
-    }
-}
+mod tests;

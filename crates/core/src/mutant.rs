@@ -42,6 +42,8 @@ pub enum Mutant {
     NewHolderUnexpected,
     PastForgotten,
     FormerForgotten,
+    MarkEndsLoss,
+    EvictionNotReadAgain,
     VanishedClosedAtOnce,
     BeatOverClosed,
     EndlessHoldBack,
@@ -78,6 +80,7 @@ pub enum Mutant {
     RecordsUnbounded,
     NewestVersionOnly,
     OldStoppedBeforePrepared,
+    MoveForgotten,
     FailedVersionStays,
     NobodySweeps,
     NeverLeadsAllTheSame,
@@ -113,6 +116,8 @@ impl Mutant {
         Self::NewHolderUnexpected,
         Self::PastForgotten,
         Self::FormerForgotten,
+        Self::MarkEndsLoss,
+        Self::EvictionNotReadAgain,
         Self::VanishedClosedAtOnce,
         Self::BeatOverClosed,
         Self::EndlessHoldBack,
@@ -152,6 +157,7 @@ impl Mutant {
         Self::RemainsForgotten,
         Self::NewestVersionOnly,
         Self::OldStoppedBeforePrepared,
+        Self::MoveForgotten,
         Self::FailedVersionStays,
     ];
 
@@ -210,6 +216,12 @@ impl Mutant {
             }
             Self::FormerForgotten => {
                 "who is given a duty isn't told who ran it, and takes a lease that was lost at once"
+            }
+            Self::MarkEndsLoss => {
+                "to write down what the store went back to ends the wait for what it lost"
+            }
+            Self::EvictionNotReadAgain => {
+                "an eviction counts a ttl later, although the store may have gone back to before it"
             }
             Self::VanishedClosedAtOnce => {
                 "a member that was seen alive, and whose record is gone, is closed at once"
@@ -278,6 +290,9 @@ impl Mutant {
             }
             Self::OldStoppedBeforePrepared => {
                 "a duty is taken from the old version before the new one is prepared for it"
+            }
+            Self::MoveForgotten => {
+                "a duty whose new roster got lost on the way counts as one whose node is gone"
             }
             Self::FailedVersionStays => {
                 "a duty that fails on a new version is left there, although the old one lives"

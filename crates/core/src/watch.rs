@@ -166,7 +166,7 @@ impl Watch {
                 return None;
             }
             Found::Absent | Found::Records(_) => {
-                self.missing(planted);
+                self.missing(sent, planted);
                 return None;
             }
         };
@@ -191,13 +191,16 @@ impl Watch {
     }
 
     /// There is no record, or not any more.
-    fn missing(&mut self, planted: Planted) {
+    fn missing(&mut self, sent: Moment, planted: Planted) {
         let vanished = match &self.sight {
             Sight::Vanished(ttl) => Some(*ttl),
             Sight::Shown(seen) => match seen.record.state {
                 MemberState::Alive => Some(seen.record.ttl()),
                 // It was deleted, as closed members are, and stays closed.
-                MemberState::Evicted | MemberState::Left | MemberState::Expired => return,
+                MemberState::Evicted | MemberState::Left | MemberState::Expired => {
+                    self.stale = Some(sent);
+                    return;
+                }
             },
             Sight::Nothing => self.expected,
             Sight::Unreadable(ttl) => *ttl,
@@ -253,6 +256,14 @@ impl Watch {
         }
     }
 
+    /// Whether a read was sent at this moment or later, and showed nothing new. Who is evicted and
+    /// doesn't know it lives on if the store goes back to before that; only a read at the end of its
+    /// ttl tells that this didn't happen.
+    pub(crate) fn is_read_since(&self, at: Moment, planted: Planted) -> bool {
+        let read = self.stale.is_some_and(|sent| sent >= at);
+        fault!(planted, EvictionNotReadAgain => true, read)
+    }
+
     /// What may be concluded now.
     pub(crate) fn verdict(&self, own_ttl: Duration, planted: Planted) -> Verdict {
         if self.doubted {
@@ -294,6 +305,12 @@ impl Watch {
         let at = match &self.sight {
             Sight::Shown(seen) if seen.record.state == MemberState::Alive => {
                 self.beat_visible_at(seen, now, random)
+            }
+            Sight::Shown(seen)
+                if seen.record.state == MemberState::Evicted
+                    && now < seen.received + seen.record.ttl() =>
+            {
+                (seen.received + seen.record.ttl()).min(now + SLOWEST)
             }
             Sight::Shown(_) | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => {
                 now + SLOWEST
@@ -368,6 +385,20 @@ mod tests {
     fn eviction_frees_a_ttl_after_it_was_seen() {
         let watch = watching(&[(0, 100, beat(1, MemberState::Evicted))]);
         assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::EvictedUntil(at(15_100)));
+    }
+
+    #[test]
+    fn an_eviction_counts_once_a_read_at_its_end_shows_it() {
+        let evicted = beat(1, MemberState::Evicted);
+        let mut watch = watching(&[(0, 100, evicted), (14_000, 14_010, Found::Unchanged)]);
+        assert!(!watch.is_read_since(at(15_100), Planted::default()));
+        let mut random = Random::new(1);
+        assert_eq!(watch.look_at(at(14_500), true, &mut random), at(15_100), "read just then");
+        let mut lives = watch.clone();
+        watch.observe(at(15_100), at(15_110), &Found::Absent, Planted::default());
+        assert!(watch.is_read_since(at(15_100), Planted::default()), "it was deleted since");
+        lives.observe(at(15_100), at(15_110), &beat(2, MemberState::Alive), Planted::default());
+        assert_eq!(lives.verdict(TTL, Planted::default()), Verdict::AliveUntil(at(30_110)));
     }
 
     #[test]

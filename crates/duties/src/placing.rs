@@ -4,6 +4,7 @@
 //! Nothing here decides that a duty runs: the lease does. All of it can be lost with the leader;
 //! the next one reads the rosters and reports of living members, and goes on from there.
 
+mod homes;
 mod planning;
 mod reading;
 mod result;
@@ -132,6 +133,8 @@ pub(crate) struct Placing {
     ran: BTreeMap<DutyId, BTreeSet<String>>,
     /// KnownDuties that lost their node and have no other yet, and who that was.
     bereft: BTreeMap<DutyId, MemberId>,
+    /// KnownDuties on rosters that were not written, and whose.
+    on_the_way: BTreeMap<DutyId, MemberId>,
     /// What speaks against versions beside those.
     setbacks: Setbacks,
     /// Versions on trial, by family: since when all that run them are well, and how long they must.
@@ -226,6 +229,7 @@ impl Placing {
             failed: BTreeMap::new(),
             ran: BTreeMap::new(),
             bereft: BTreeMap::new(),
+            on_the_way: BTreeMap::new(),
             setbacks: Setbacks::default(),
             well: BTreeMap::new(),
             passed: BTreeSet::new(),

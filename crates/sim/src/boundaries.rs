@@ -1,6 +1,7 @@
 //! Runs that are played by a script, where chance would hardly ever go: a reply at the very end
 //! of trust, a write that lands after everything it knew is gone.
 
+mod deploys;
 mod losses;
 mod plans;
 mod sizes;
@@ -127,6 +128,21 @@ impl Boundary {
             name: "duty-forgotten",
             story: "the store forgets the leases of duties alone, and one of these moves",
             play: losses::duty_forgotten,
+        },
+        Self {
+            name: "late-take",
+            story: "a backup of the leases is restored, and a take lands in it that was on its way",
+            play: losses::late_take,
+        },
+        Self {
+            name: "evicted-and-set-back",
+            story: "a holder is evicted, and a backup restored before it has noticed",
+            play: losses::evicted_and_set_back,
+        },
+        Self {
+            name: "move-half-written",
+            story: "a duty moves between nodes of the old version, and its new roster is lost",
+            play: deploys::move_half_written,
         },
         Self {
             name: "old-leases",

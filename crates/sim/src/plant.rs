@@ -103,6 +103,8 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::NewHolderUnexpected
         | Mutant::PastForgotten
         | Mutant::FormerForgotten
+        | Mutant::MarkEndsLoss
+        | Mutant::EvictionNotReadAgain
         | Mutant::StampSentTwice
         | Mutant::MemberIdReused
         | Mutant::CreateRetriedAndBeatsOn => "one-leader",
@@ -131,7 +133,7 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::PausedIsPlaced
         | Mutant::StalePlanApplied
         | Mutant::MissingListMeansNone => "rosters",
-        Mutant::OldStoppedBeforePrepared => "deploys",
+        Mutant::OldStoppedBeforePrepared | Mutant::MoveForgotten => "deploys",
         Mutant::NewestVersionOnly | Mutant::FailedVersionStays => "placed",
         Mutant::RostersForgotten => "movement",
         Mutant::AcknowledgedBeforeStart

@@ -136,9 +136,20 @@ impl Stage {
 
     /// The node serves these duties, as far as it knows their versions.
     pub(crate) fn serve(&mut self, node: usize, versions: &[&str], duties: &[DutySpec]) {
+        self.serve_as(node, FamilyProfile::default(), versions, duties);
+    }
+
+    /// The node serves these duties as its profile says, as far as it knows their versions.
+    pub(crate) fn serve_as(
+        &mut self,
+        node: usize,
+        profile: FamilyProfile,
+        versions: &[&str],
+        duties: &[DutySpec],
+    ) {
         let now = self.moment();
         let versions = versions.iter().map(|version| (*version).to_owned()).collect();
-        let profile = FamilyProfile { versions, ..FamilyProfile::default() };
+        let profile = FamilyProfile { versions, ..profile };
         if let Some(Some(node)) = self.nodes.get_mut(node) {
             node.serve(now, FAMILY, profile, duties);
         }

@@ -116,9 +116,11 @@ impl Node {
             {
                 Move::Free(term)
             }
-            Known::Record(record, _) if record.term >= term => Move::Settled,
-            // Older than what we held: a stale read, and the record still names us, or a store
-            // that forgot. Then whoever waits for us has to learn that we are done.
+            Known::Record(record, _) if record.term >= term && lease.loss.is_none() => {
+                Move::Settled
+            }
+            // Not what we held: a stale read, and the record still names us, or a store that forgot.
+            // Then whoever waits for us has to learn that we are done.
             Known::Record(..) | Known::Absent => match &lease.loss {
                 Some(loss) if now < loss.until => look_until(lease, now, loss.until),
                 Some(_) if lease.holder().is_none() => Move::Touch,
@@ -209,7 +211,10 @@ impl Node {
             }
             Verdict::Absent | Verdict::Vanished => look_or_wait(lease, now),
             Verdict::Closed(_) => return Ok(()),
-            Verdict::EvictedUntil(at) if now >= at => return Ok(()),
+            Verdict::EvictedUntil(at) if now >= at => match watch.is_read_since(at, planted) {
+                true => return Ok(()),
+                false => look_or_wait(lease, now),
+            },
             Verdict::AliveUntil(at) if now >= at && lease.is_electable() => {
                 fault!(planted, ExpiryWithoutSwap => return Ok(()), Move::Close(holder.clone()))
             }

@@ -143,7 +143,7 @@ impl Lease {
     pub(crate) fn next_term(&self, seconds: u64, planted: Planted) -> u64 {
         let record = self.record();
         let highest = self.memory.highest.max(record.lost);
-        let sound = self.loss.is_none() && highest <= record.term;
+        let sound = self.loss.is_none() && highest <= record.term && !record.is_lost();
         if sound || planted.is(Mutant::ForgottenTermRestarts) {
             return record.term + 1;
         }

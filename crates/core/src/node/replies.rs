@@ -211,7 +211,7 @@ impl Node {
         }
         let lost = lease.loss.is_some();
         let memory = lease.memory.clone();
-        let observed = lease.observe(found, now, ttl);
+        let observed = lease.observe(found, now, own.as_ref(), ttl);
         let holder = lease.awaited().next().cloned();
         if let Some(holder) = holder.as_ref().filter(|_| watched && memory.holder != holder) {
             self.watches.entry(holder.clone()).or_insert_with(Watch::new).expect(ttl);
@@ -296,7 +296,8 @@ impl Node {
         record: LeaseRecord,
         answer: Answered<'_>,
     ) {
-        let trusted = self.trusted(now) || self.config.planted.is(Mutant::TakeWithoutTrustCheck);
+        let planted = self.config.planted;
+        let trusted = self.trusted(now) || planted.is(Mutant::TakeWithoutTrustCheck);
         let Some(lease) = self.leases.get_mut(name) else { return };
         if lease.stage != Stage::Taking {
             return;
@@ -306,7 +307,7 @@ impl Node {
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
                 let after_loss = lease.loss.is_some();
-                lease.wrote(record, version.clone());
+                lease.wrote(record, version.clone(), planted);
                 self.highest_term = self.highest_term.max(term);
                 lease.seen = sent;
                 if lease.is_electable() && trusted {
@@ -345,14 +346,14 @@ impl Node {
         record: LeaseRecord,
         answer: Answered<'_>,
     ) {
-        let ttl = self.config.timing.ttl;
+        let (ttl, planted) = (self.config.timing.ttl, self.config.planted);
         let Some(lease) = self.leases.get_mut(name) else { return };
         if lease.stage != Stage::Freeing(term) {
             return;
         }
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.wrote(record, version.clone());
+                lease.wrote(record, version.clone(), planted);
                 lease.seen = sent;
                 lease.stage = Stage::Seeking;
                 lease.look_at = if lease.hinted { now } else { now + ttl / 3 };
@@ -384,6 +385,7 @@ impl Node {
         record: LeaseRecord,
         answer: Answered<'_>,
     ) {
+        let planted = self.config.planted;
         let Some(lease) = self.leases.get_mut(name) else { return };
         if lease.stage != Stage::Taking {
             return;
@@ -391,7 +393,7 @@ impl Node {
         lease.stage = Stage::Seeking;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.wrote(record, version.clone());
+                lease.wrote(record, version.clone(), planted);
             }
             Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
                 lease.known = Known::Unread;

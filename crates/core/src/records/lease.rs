@@ -102,10 +102,18 @@ impl ChangeKind {
 }
 
 impl LeaseRecord {
-    /// Whether the store is known to have forgotten terms above this one.
+    /// Whether the store is known to have forgotten terms above this one, or another holder of it.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.lost > self.term
+        self.lost > 0 && self.lost >= self.term
+    }
+
+    /// Whether nobody holds it because who is named by what the store went back to has said that it
+    /// doesn't, and not because it was freed.
+    #[must_use]
+    pub fn is_disowned(&self) -> bool {
+        let freed = self.changes.last().is_some_and(|last| last.kind == ChangeKind::Freed);
+        self.is_lost() && self.holder.is_none() && !freed
     }
 
     /// A lease that nobody has had yet.

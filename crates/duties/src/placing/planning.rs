@@ -53,6 +53,8 @@ pub struct Planning {
     /// Who has, or had, duties without a node, and which duties their member may not have held yet.
     pub(super) bereft: BTreeMap<DutyId, MemberId>,
     pub(super) unsure: BTreeMap<MemberId, BTreeSet<DutyId>>,
+    /// To whom duties were on their way when a write failed.
+    pub(super) on_the_way: BTreeMap<DutyId, MemberId>,
     pub(super) avoided: Arc<Avoided>,
     pub(super) moves: Stored<Moves>,
     pub(super) rollout: Stored<Rollout>,
@@ -96,11 +98,11 @@ pub(super) struct Draft {
 
 /// What a roster is to say.
 #[derive(Default)]
-struct WantedRoster {
+pub(super) struct WantedRoster {
     duties: BTreeSet<DutyId>,
     preparing: BTreeSet<DutyId>,
-    successors: BTreeMap<DutyId, MemberId>,
-    former: BTreeMap<DutyId, MemberId>,
+    pub(super) successors: BTreeMap<DutyId, MemberId>,
+    pub(super) former: BTreeMap<DutyId, MemberId>,
 }
 
 impl Planning {
@@ -117,7 +119,7 @@ impl Planning {
             answer = self.ask(&survey);
         }
         let Answer { question, plan, preparing } = answer;
-        let (rosters, cut) = self.rosters(&duties, &question, &plan, &preparing);
+        let (rosters, cut) = self.rosters(&survey, &question, &plan, &preparing);
         let moves = self.account(&survey, &question, &plan, &cut);
         let mut obeyed = self.obeyed(&survey, &question, &plan);
         obeyed.extend(self.heeded());
@@ -176,15 +178,6 @@ impl Planning {
     }
 
     fn survey(&self, duties: &KnownDuties) -> Survey {
-        let mut homes = BTreeMap::new();
-        for (id, draining) in &self.draining {
-            homes.extend(draining.iter().map(|duty| (duty.clone(), id.clone())));
-        }
-        for (id, roster) in &self.rosters {
-            for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
-                homes.insert(duty.clone(), id.clone());
-            }
-        }
         let rebalance =
             if self.may_rebalance { self.placement.limits(duties.len()) } else { Rebalance::Not };
         let paused = |wish: &Wish| matches!(wish, Wish::Pause { .. });
@@ -193,7 +186,7 @@ impl Planning {
             leader: Some(self.own.clone()),
             loads: self.loads.clone(),
             duties: duties.clone(),
-            homes,
+            homes: self.homes(),
             ran: self.ran.clone(),
             avoided: whom(&self.avoided),
             wishes: self
@@ -287,7 +280,7 @@ impl Planning {
     /// The rosters that changed, or still have the term of a former leader.
     fn rosters(
         &self,
-        known: &KnownDuties,
+        survey: &Survey,
         question: &Question,
         plan: &Plan,
         preparing: &BTreeMap<DutyId, MemberId>,
@@ -305,39 +298,10 @@ impl Planning {
                 wanted.preparing.insert(duty.clone());
             }
         }
-        self.name_successors(question, plan, &mut wanted);
+        self.name_successors(survey, question, plan, &mut wanted);
         let mut cut = Vec::new();
-        let draft = |(id, wanted)| self.draft(known, id, wanted, &mut cut);
+        let draft = |(id, wanted)| self.draft(&survey.duties, id, wanted, &mut cut);
         (wanted.into_iter().filter_map(draft).collect(), cut)
-    }
-
-    /// Whether a member may not have held the lease of a duty on its roster yet.
-    fn is_unsure(&self, id: &MemberId, duty: &DutyId) -> bool {
-        self.unsure.get(id).is_none_or(|unsure| unsure.contains(duty))
-    }
-
-    /// Who loses a duty to another frees its lease for that one, which knows from whom it comes.
-    fn name_successors(
-        &self,
-        question: &Question,
-        plan: &Plan,
-        wanted: &mut BTreeMap<&MemberId, WantedRoster>,
-    ) {
-        for step in &plan.moves {
-            let member = |at: Option<usize>| question.members.get(at?);
-            let (Some(duty), Some(to)) = (question.duties.get(step.duty), member(step.to)) else {
-                continue;
-            };
-            let from = member(step.from);
-            if let Some(wanted) = from.and_then(|from| wanted.get_mut(from)) {
-                wanted.successors.insert(duty.clone(), to.clone());
-            }
-            let from = from.filter(|from| !self.is_unsure(from, duty));
-            let former = self.bereft.get(duty).or(from).filter(|former| *former != to);
-            if let (Some(former), Some(wanted)) = (former, wanted.get_mut(to)) {
-                wanted.former.insert(duty.clone(), former.clone());
-            }
-        }
     }
 
     fn draft(
@@ -362,6 +326,7 @@ impl Planning {
         };
         let lasting: Vec<_> = earlier.filter(lasts).map(|(a, b)| (a.clone(), b.clone())).collect();
         former.extend(lasting);
+        self.name_former(id, before, &duties, &mut former);
         let serves = self.members.get(id).is_some_and(|member| !member.families.is_empty())
             && !self.planted.is(Mutant::NoEmptyRosters);
         if stored.is_none() && duties.is_empty() && !serves {

@@ -204,7 +204,18 @@ impl Placing {
             roster.duties.clear();
         }
         let content = content.map(Arc::new);
-        self.rosters.insert(id, Stored { content, version: Some(stored.version.clone()) });
+        let roster = Stored { content, version: Some(stored.version.clone()) };
+        self.rosters.insert(id.clone(), roster);
+        self.settle(&id);
+    }
+
+    /// What is on a roster that the store has isn't without a node any more. Until then it is not
+    /// forgotten what it ran as, and where.
+    fn settle(&mut self, id: &MemberId) {
+        let roster = self.rosters.get(id).and_then(|stored| stored.content.as_ref());
+        let Some(roster) = roster else { return };
+        self.ran.retain(|duty, _| !roster.duties.contains(duty));
+        self.bereft.retain(|duty, _| !roster.duties.contains(duty));
     }
 
     /// Of a roster that was read it isn't known since when its assignments wait.
@@ -278,12 +289,15 @@ impl Placing {
                     let version = Some(version.clone());
                     self.rosters.insert(id.clone(), Stored { content: Some(roster), version });
                 }
+                self.settle(id);
             }
             (Subject::Roster(id), other) => {
                 if other == Err(ErrorKind::Unknown) {
                     self.unsettled.insert(id.clone());
                 }
-                self.writing.remove(id);
+                if let Some(roster) = self.writing.remove(id) {
+                    self.not_written(id, &roster);
+                }
                 self.doubtful.insert(id.clone());
                 self.next = now + Duration::from_millis(200);
             }

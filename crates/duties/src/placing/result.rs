@@ -54,6 +54,7 @@ impl Placing {
             bereft.extend(duties.keys().map(|duty| (duty.clone(), id.clone())));
         }
         let soundings = self.soundings();
+        let on_the_way = self.on_the_way();
         let underway = self.underway.as_mut().filter(|underway| underway.id.is_none())?;
         let leader = round.leader;
         let members: BTreeMap<_, _> = leader
@@ -86,6 +87,7 @@ impl Placing {
             ran: self.ran.clone(),
             bereft,
             unsure,
+            on_the_way,
             avoided: Arc::clone(&self.avoided),
             moves: self.moves.clone(),
             rollout: self.rollout.clone(),
@@ -174,10 +176,12 @@ impl Placing {
         if planned.rebalances {
             self.rebalanced = round.now;
         }
+        self.on_the_way.clear();
         let mut writes = Vec::new();
         for mut draft in planned.rosters {
             if upset {
                 if !underway.holds_for(round, &draft) {
+                    self.not_written(&draft.roster.member, &draft.roster);
                     continue;
                 }
                 leave_out_paused(round, &mut draft);
@@ -211,8 +215,6 @@ impl Placing {
         let pending = self.pending.entry(id.clone()).or_default();
         pending.extend(new.iter().map(|duty| (duty.clone(), (round.now, roster.revision))));
         pending.retain(|duty, _| roster.duties.contains(duty));
-        self.ran.retain(|duty, _| !roster.duties.contains(duty));
-        self.bereft.retain(|duty, _| !roster.duties.contains(duty));
         let profile = round.leader.profile(&id);
         self.setbacks.assign(round.now, &roster, &new, |duty| {
             // Without another version there is none to go back to.

@@ -91,7 +91,7 @@ impl Survey {
     }
 
     /// The member behind the first node of this name.
-    pub(super) fn named(&self, node: &str) -> Option<&MemberId> {
+    pub(crate) fn named(&self, node: &str) -> Option<&MemberId> {
         self.members.iter().find(|(_, profile)| profile.node == node).map(|(id, _)| id)
     }
 

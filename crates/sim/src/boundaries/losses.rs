@@ -1,7 +1,7 @@
 //! Reads that are stale, and stores that forget.
 
-use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
-use incumbent_core::store::Write;
+use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState};
+use incumbent_core::store::{Lane, Write};
 use incumbent_core::{Event, LeaseName, Request, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::DutySpec;
@@ -10,7 +10,7 @@ use super::{lease, one_leader, violated};
 use crate::duties::FAMILY;
 use crate::invariants::Violation;
 use crate::plant::Plant;
-use crate::stage::{Pass, Stage, TTL, reads};
+use crate::stage::{Pass, Stage, TTL, reads, writes};
 
 /// O4: what the read shows was true once, and is over.
 pub(super) fn read_from_the_past(plant: Plant) -> Result<(), Violation> {
@@ -304,6 +304,105 @@ pub(super) fn duty_forgotten(plant: Plant) -> Result<(), Violation> {
         Some(term) if term > 1_000 => Ok(()),
         Some(term) => violated(&stage, "terms", format!("term {term} may have been given before")),
         None => violated(&stage, "placed", format!("{moved} runs nowhere")),
+    }
+}
+
+/// O44: a take that was on its way when a backup was restored lands in it, in the term that is lost.
+pub(super) fn late_take(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let nodes = ["a", "b", "c"].map(|name| stage.enter(name, false));
+    let [late, holder, waiting] = nodes;
+    stage.campaign(holder, &lease());
+    stage.play(3_000, |_, _| Pass::Through);
+    stage.withdraw(holder, &lease());
+    stage.play(4_000, |_, _| Pass::Through);
+    let then = stage.now;
+    stage.campaign(late, &lease());
+    let takes = |node, request: &Request| node == late && names_holder(request);
+    while stage.sent.is_empty() && stage.now < TTL {
+        let judge = |node, request: &Request| match takes(node, request) {
+            true => Pass::Doubt,
+            false => Pass::Through,
+        };
+        stage.play(stage.now + 1, judge);
+    }
+    let Some((_, take)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the take was not sent".to_owned());
+    };
+    stage.campaign(holder, &lease());
+    let cut = |node, request: &Request| match takes(node, request) {
+        true => Pass::Drop,
+        false => Pass::Through,
+    };
+    stage.play(stage.now + TTL, cut);
+    stage.campaign(waiting, &lease());
+    stage.play(stage.now + TTL, cut);
+    if stage.trusts(holder, &lease()) != Some(2) {
+        return violated(&stage, "script", "another doesn't lead in term 2".to_owned());
+    }
+    stage.set_back(then, &["lease/"]);
+    // Some have seen that before the take lands, and could not write yet.
+    let writes_lease = |_: usize, request: &Request| match writes(request, "lease/") {
+        true => Pass::Drop,
+        false => Pass::Through,
+    };
+    stage.play(stage.now + 1_500, writes_lease);
+    stage.apply(&take.exchange);
+    for _ in 0..4 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    stage.withdraw(holder, &lease());
+    for _ in 0..6 * TTL {
+        stage.play(stage.now + 1, |_, _| Pass::Through);
+        one_leader(&stage, &nodes)?;
+    }
+    match [late, waiting].iter().find_map(|node| stage.trusts(*node, &lease())) {
+        Some(term) if term > 1_000 => Ok(()),
+        Some(term) => violated(&stage, "terms", format!("term {term} may have been given before")),
+        None => violated(&stage, "liveness", "they wait for one that is done".to_owned()),
+    }
+}
+
+/// O44: who was evicted, and lives on because a backup was restored before it noticed.
+pub(super) fn evicted_and_set_back(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let nodes = two(&mut stage);
+    let [holder, waiting] = nodes;
+    let member = stage.node(holder).and_then(|node| node.member().cloned());
+    let key = member.map(|member| keys::member(&member));
+    let stored = key.as_ref().and_then(|key| stage.store.record(key));
+    let record = stored.and_then(|stored| MemberRecord::read(&stored).ok());
+    let (Some(key), Some(record)) = (key, record) else {
+        return violated(&stage, "script", "the holder is not there".to_owned());
+    };
+    let then = stage.now;
+    stage.play(then + 1, |_, _| Pass::Through);
+    let beats = |node, request: &Request| match request.lane {
+        Lane::Beat if node == holder => Pass::Hold,
+        Lane::Beat | Lane::Change | Lane::Watch => Pass::Through,
+    };
+    stage.operate(key, record.closed(MemberState::Evicted).bytes());
+    // The one that waits looks once a second, and learns of it.
+    stage.play(stage.now + 1_100, beats);
+    stage.set_back(then, &["member/"]);
+    // From then on it is told nothing, but may write.
+    let deaf = |node, request: &Request| {
+        let looks = node == waiting && reads(request, "lease/");
+        if looks { Pass::Drop } else { Pass::Through }
+    };
+    let held: Vec<_> = stage.sent.drain(..).collect();
+    for (node, beat) in held {
+        let reply = stage.apply(&beat.exchange);
+        stage.reply(node, beat.id, Ok(reply));
+    }
+    for _ in 0..2 * TTL {
+        stage.play(stage.now + 1, deaf);
+        one_leader(&stage, &nodes)?;
+    }
+    match stage.trusts(holder, &lease()) {
+        Some(_) => Ok(()),
+        None => violated(&stage, "script", "the holder didn't live on".to_owned()),
     }
 }
 

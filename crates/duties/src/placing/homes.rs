@@ -1,0 +1,109 @@
+//! Where duties are, who had them before, and whom they go to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use incumbent_planner::Plan;
+
+use super::planning::WantedRoster;
+use super::{Placing, Planning};
+use crate::duty::DutyId;
+use crate::records::Roster;
+use crate::survey::{Question, Survey};
+use incumbent_core::mutant::Mutant;
+use incumbent_core::names::MemberId;
+
+impl Placing {
+    /// The roster of a member was not written, and others of the same plan may have been: what was
+    /// decided stays decided. Otherwise what was taken from one node and didn't reach the other would
+    /// count as having lost its node, and go to any version.
+    pub(super) fn not_written(&mut self, id: &MemberId, roster: &Roster) {
+        let before = self.rosters.get(id).and_then(|stored| stored.content.as_ref());
+        let is_new = |duty: &&DutyId| before.is_none_or(|before| !before.duties.contains(*duty));
+        let new = roster.duties.iter().filter(is_new);
+        self.on_the_way.extend(new.map(|duty| (duty.clone(), id.clone())));
+    }
+
+    /// Which duties were on their way to whom. Of a leader before this one rosters tell it.
+    pub(super) fn on_the_way(&self) -> BTreeMap<DutyId, MemberId> {
+        if self.was_placed {
+            return self.on_the_way.clone();
+        }
+        let rosters = self.rosters.values().filter_map(|stored| stored.content.as_ref());
+        let successors = rosters.flat_map(|roster| &roster.successors);
+        successors.map(|(duty, to)| (duty.clone(), to.clone())).collect()
+    }
+}
+
+impl Planning {
+    /// Where every duty is: on whose roster, or if it is on none, where it still runs, or to whom it
+    /// was on its way.
+    pub(super) fn homes(&self) -> BTreeMap<DutyId, MemberId> {
+        let mut homes = BTreeMap::new();
+        if !self.planted.is(Mutant::MoveForgotten) {
+            let there = |(_, to): &(&DutyId, &MemberId)| self.members.contains_key(*to);
+            let on_the_way = self.on_the_way.iter().filter(there);
+            homes.extend(on_the_way.map(|(duty, to)| (duty.clone(), to.clone())));
+        }
+        for (id, draining) in &self.draining {
+            homes.extend(draining.iter().map(|duty| (duty.clone(), id.clone())));
+        }
+        for (id, roster) in &self.rosters {
+            let duties = roster.content.iter().flat_map(|roster| &roster.duties);
+            homes.extend(duties.map(|duty| (duty.clone(), id.clone())));
+        }
+        homes
+    }
+
+    /// Whether a member may not have held the lease of a duty on its roster yet.
+    pub(super) fn is_unsure(&self, id: &MemberId, duty: &DutyId) -> bool {
+        self.unsure.get(id).is_none_or(|unsure| unsure.contains(duty))
+    }
+
+    /// Who loses a duty to another frees its lease for that one, which knows from whom it comes.
+    pub(super) fn name_successors(
+        &self,
+        survey: &Survey,
+        question: &Question,
+        plan: &Plan,
+        wanted: &mut BTreeMap<&MemberId, WantedRoster>,
+    ) {
+        let member = |at: Option<usize>| question.members.get(at?);
+        let steps = plan.moves.iter().filter_map(|step| {
+            Some((question.duties.get(step.duty)?, member(step.from), member(step.to)?))
+        });
+        // Of what an operator asked for the planner thinks that it is there already.
+        let asked = survey
+            .asked_for(question, plan)
+            .into_iter()
+            .filter_map(|(duty, _, to)| Some((duty, survey.homes.get(duty), survey.named(to)?)));
+        for (duty, from, to) in steps.chain(asked) {
+            if let Some(wanted) = from.and_then(|from| wanted.get_mut(from)) {
+                wanted.successors.insert(duty.clone(), to.clone());
+            }
+            let from = from.filter(|from| !self.is_unsure(from, duty));
+            let former = self.bereft.get(duty).or(from).filter(|former| *former != to);
+            if let (Some(former), Some(wanted)) = (former, wanted.get_mut(to)) {
+                wanted.former.insert(duty.clone(), former.clone());
+            }
+        }
+    }
+
+    /// What was on its way to a member moves no more, and comes from somebody all the same.
+    pub(super) fn name_former(
+        &self,
+        id: &MemberId,
+        before: Option<&Arc<Roster>>,
+        duties: &BTreeSet<DutyId>,
+        former: &mut BTreeMap<DutyId, MemberId>,
+    ) {
+        let is_new = |duty: &&DutyId| before.is_none_or(|before| !before.duties.contains(*duty));
+        for (duty, who) in
+            self.bereft.iter().filter(|(duty, who)| duties.contains(*duty) && *who != id)
+        {
+            if is_new(&duty) && !former.contains_key(duty) {
+                former.insert(duty.clone(), who.clone());
+            }
+        }
+    }
+}
