@@ -9,7 +9,8 @@ use tokio_postgres::{Error, Row};
 use crate::connect::PostgresConnect;
 
 /// All who wait for a row of ours, in whatever process, and those in front of them. The first to
-/// wait for a row holds its tuple lock, which tells where the row is. Others wait behind it.
+/// wait for a row holds its tuple lock, which tells where the row is; who waits for transactions
+/// that have asserted a term waits for a lock whose number tells the lease. Others wait behind them.
 ///
 /// Of another role's sessions a server tells less. Of a statement only its first word is taken,
 /// because the rest may hold anything.
@@ -19,13 +20,19 @@ fn sql(records: &str) -> String {
          extract(epoch FROM clock_timestamp() - a.xact_start)::float8, \
          upper(substring(a.query FROM '^[[:space:]]*([A-Za-z]+)')) \
          FROM pg_locks w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS b(pid) \
-         JOIN pg_stat_activity a ON a.pid = b.pid \
-         LEFT JOIN LATERAL (SELECT cluster, key FROM {records} \
-         WHERE ctid = format('(%s,%s)', w.page, w.tuple)::tid LIMIT 1) r ON w.locktype = 'tuple' \
-         WHERE w.relation = to_regclass($1)::oid \
-         AND w.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+         JOIN pg_stat_activity a ON a.pid = b.pid LEFT JOIN LATERAL ( \
+         SELECT cluster, key FROM {records} WHERE w.locktype = 'tuple' AND ctid = \
+         CASE w.locktype WHEN 'tuple' THEN format('(%s,%s)', w.page, w.tuple)::tid END UNION ALL \
+         SELECT cluster, key FROM {records} WHERE w.locktype = 'advisory' \
+         AND key >= 'lease/' AND key < 'lease0' AND hashtextextended(cluster || '/' || key, \
+         tableoid::bigint) = (w.classid::bigint << 32 | w.objid::bigint) LIMIT 1) r ON true \
+         WHERE w.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+         AND (w.relation = to_regclass($1)::oid \
          AND (w.locktype = 'tuple' AND w.granted OR w.locktype = 'relation' AND NOT w.granted) \
-         LIMIT 16"
+         AND NOT EXISTS (SELECT 1 FROM pg_locks f WHERE f.pid = b.pid AND NOT f.granted \
+         AND f.locktype = 'advisory' AND f.mode = 'ExclusiveLock') \
+         OR w.locktype = 'advisory' AND w.objsubid = 1 AND w.mode = 'ExclusiveLock' \
+         AND NOT w.granted AND r.key IS NOT NULL) LIMIT 16"
     )
 }
 

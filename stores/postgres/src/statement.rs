@@ -176,15 +176,24 @@ fn gate(lock_timeout: &str) -> String {
 /// with the batch would be done each with each where the server takes the table for small, as it
 /// does when the table has grown since it last counted; 10,000 leases then take a minute.
 /// For the same reason a swap is an insert that is bound to meet its row.
+///
+/// What is not waited for is left out: a row that somebody has locked, and a lease whose term some
+/// transaction has asserted (`assert.sql` says how).
 fn batch(records: &str, source: &str, gate: &str, unlocked: bool) -> String {
     let skip = if unlocked { " SKIP LOCKED" } else { "" };
+    let free = if unlocked {
+        " AND (r.key < 'lease/' OR r.key >= 'lease0' OR pg_try_advisory_xact_lock(\
+         hashtextextended(r.cluster || '/' || r.key, r.tableoid::bigint)))"
+    } else {
+        ""
+    };
     let insert = format!("INSERT INTO {records} (cluster, key, value, stamp, written) SELECT $1,");
     format!(
         "WITH w AS MATERIALIZED (SELECT * FROM {source} AS w(key, expected, value, stamp){gate}), \
          locked AS MATERIALIZED (SELECT w.key, w.value, w.stamp, found.spot FROM (SELECT * FROM w \
          WHERE expected IS NOT NULL OR value IS NULL ORDER BY key COLLATE \"C\") w \
          CROSS JOIN LATERAL (SELECT r.ctid AS spot FROM {records} r WHERE r.cluster = $1 \
-         AND r.key = w.key AND (w.value IS NULL OR r.stamp = w.expected) LIMIT 1 \
+         AND r.key = w.key AND (w.value IS NULL OR r.stamp = w.expected){free} LIMIT 1 \
          FOR UPDATE{skip}) found), \
          swapped AS ({insert} key, value, stamp, now() FROM locked WHERE value IS NOT NULL \
          ON CONFLICT (cluster, key) DO UPDATE SET value = EXCLUDED.value, \

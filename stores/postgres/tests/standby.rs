@@ -42,6 +42,13 @@ fn a_standby_is_refused_and_a_promoted_one_is_found_without_a_restart() {
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
         assert!(error.message.contains("standby") && error.message.contains("promoted"), "{error}");
 
+        // There nobody waits for who asserts a term, so that nobody may.
+        let replica = common::application(&url).await;
+        let ask = format!("SELECT {schema}.incumbent_assert('c', 'scheduler', 1)");
+        let error = replica.query_one(&ask, &[]).await.expect_err("a standby");
+        let code = error.code().expect("a code").code();
+        assert_eq!(code, "25006", "{error}");
+
         // With both named, the primary is found wherever it is.
         let both = format!(
             "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres?schema={schema}",
