@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use incumbent::blocking::{self, Leadership};
+use incumbent::blocking::Wait;
+use incumbent::{Campaign, Leadership};
 use incumbent::{Node, clock};
 use incumbent_sqlite::SqliteStore;
 
@@ -16,8 +17,8 @@ use crate::spread::Spread;
 struct Holder {
     leases: usize,
     store: Counting,
-    node: blocking::Node,
-    _held: Vec<(blocking::Campaign, Leadership)>,
+    node: Node,
+    _held: Vec<(Campaign, Leadership)>,
 }
 
 pub(crate) fn measure(beats: usize, report: &mut Report) -> Result<()> {
@@ -74,7 +75,7 @@ pub(crate) fn measure(beats: usize, report: &mut Report) -> Result<()> {
     report.add("taking_s", "taking 10,101 leases, one member each", taking, "s");
     for holder in holders {
         drop(holder._held);
-        holder.node.leave()?;
+        holder.node.leave().wait()?;
     }
     Ok(())
 }
@@ -86,15 +87,15 @@ impl Holder {
         let builder = Node::builder()
             .ttl(Duration::from_secs(3))
             .beat(Duration::from_millis(100))
-            .membership(false);
-        let node = blocking::join(builder, store.clone())?;
+            .without_membership();
+        let node = builder.join(store.clone()).wait()?;
         // All stand before the first is waited for, so that takes go together.
         let campaigns = (0..leases)
             .map(|number| node.campaign(format!("lease-{number}")))
             .collect::<Result<Vec<_>, _>>()?;
         let mut held = Vec::with_capacity(leases);
         for mut campaign in campaigns {
-            let leadership = campaign.elected()?;
+            let leadership = campaign.elected().wait()?;
             held.push((campaign, leadership));
         }
         Ok(Self { leases, store, node, _held: held })

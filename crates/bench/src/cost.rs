@@ -118,8 +118,8 @@ impl Seat {
         let store = Counting::new(incumbent::open(&proxy.url).await?);
         let builder: Builder = Node::builder()
             .cluster(format!("{run}-{}", role.cluster))
-            .name(role.what.replace(' ', "-"))
-            .membership(role.membership);
+            .name(role.what.replace(' ', "-"));
+        let builder = if role.membership { builder } else { builder.without_membership() };
         let node = builder.join(store.clone()).await?;
         let count = role.leases.max(usize::from(role.waits));
         let mut standing = (0..count)

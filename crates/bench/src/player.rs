@@ -4,14 +4,15 @@
 use std::io::BufRead;
 
 use anyhow::{Context as _, Result};
-use incumbent::blocking::{self, Campaign, Leadership};
+use incumbent::blocking::Wait;
+use incumbent::{Campaign, Leadership};
 use incumbent::{Node, clock};
 
 pub(crate) fn play(url: &str, cluster: &str, node: &str) -> Result<()> {
-    let store = blocking::open(url)?;
+    let store = incumbent::open(url).wait()?;
     // The ttl is so long that nothing but a push makes a hand-over quick.
     let node =
-        blocking::join(Node::builder().cluster(cluster).name(node).membership(false), store)?;
+        Node::builder().cluster(cluster).name(node).without_membership().join(store).wait()?;
     println!("ready");
     let mut campaign: Option<Campaign> = None;
     let mut held: Option<Leadership> = None;
@@ -22,11 +23,11 @@ pub(crate) fn play(url: &str, cluster: &str, node: &str) -> Result<()> {
             ("take", lease) => {
                 let before = clock::now();
                 let mut campaign = node.campaign(lease)?;
-                let leadership = campaign.elected()?;
+                let leadership = campaign.elected().wait()?;
                 let took = clock::now().since(before);
                 drop(campaign);
                 // Freed before the next is asked for, which would wait behind it.
-                leadership.resign()?;
+                leadership.release().wait()?;
                 println!("{}", took.as_nanos());
             }
             // Stands for a lease; the answer to `wait` comes when it leads.
@@ -35,7 +36,7 @@ pub(crate) fn play(url: &str, cluster: &str, node: &str) -> Result<()> {
                 println!("standing");
             }
             ("wait", _) => {
-                held = Some(campaign.as_mut().context("nothing to wait for")?.elected()?);
+                held = Some(campaign.as_mut().context("nothing to wait for")?.elected().wait()?);
                 println!("{}", clock::now().as_nanos());
             }
             ("free", _) => {
@@ -47,6 +48,6 @@ pub(crate) fn play(url: &str, cluster: &str, node: &str) -> Result<()> {
             _ => break,
         }
     }
-    node.leave()?;
+    node.leave().wait()?;
     Ok(())
 }

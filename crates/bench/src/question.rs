@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use anyhow::Result;
-use incumbent::{Node, blocking, clock};
+use incumbent::blocking::Wait;
+use incumbent::{Node, clock};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::allocations;
@@ -14,10 +15,10 @@ const BATCHES: usize = 500;
 const CALLS: u32 = 2_000;
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
-    let node = blocking::join(Node::builder(), blocking::open("solo:")?)?;
+    let node = Node::builder().join(incumbent::open("solo:").wait()?).wait()?;
     let mut campaign = node.campaign("question")?;
-    let leadership = campaign.elected()?;
-    let term = incumbent::Term::clone(&leadership);
+    let leadership = campaign.elected().wait()?;
+    let term = leadership.term();
     let (mut bare, mut held, mut named) = (Vec::new(), Vec::new(), Vec::new());
     // One batch of each in turn, so that whatever the machine does meets all of them.
     for _ in 0..BATCHES {
@@ -48,7 +49,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let allocated = allocated as f64;
     report.add_with_goal("held_allocations", "allocations in 4,000 questions", allocated, "", "0");
     drop((leadership, campaign));
-    node.leave()?;
+    node.leave().wait()?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
+use crate::command::ask::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
 use crate::command::completions::{self, CompletionsArguments};
 use crate::command::doctor::{self, DoctorArguments};
 use crate::command::duties::{self, DutiesArguments, ExplainArguments, PlanArguments};
@@ -21,7 +22,6 @@ use crate::command::store::StoreCommand;
 use crate::command::top;
 use crate::command::transfer::{self, TransferArguments};
 use crate::command::watch::{self, WatchArguments};
-use crate::command::wish::{self, DutyArguments, MoveArguments, NodeName, PinArguments};
 use crate::demo::node::NodeArguments;
 use crate::demo::{self, DemoArguments};
 #[cfg(target_os = "linux")]
@@ -114,37 +114,37 @@ pub(crate) enum Command {
     #[command(after_help = duties::PLAN_EXAMPLES)]
     Plan(PlanArguments),
     /// Want a duty on a node
-    #[command(after_help = wish::PIN_EXAMPLES)]
+    #[command(after_help = ask::PIN_EXAMPLES)]
     Pin(PinArguments),
     /// Take a pin back
-    #[command(after_help = wish::PIN_EXAMPLES)]
+    #[command(after_help = ask::PIN_EXAMPLES)]
     Unpin(DutyArguments),
     /// Stop a duty, and keep it off
-    #[command(after_help = wish::PAUSE_EXAMPLES)]
+    #[command(after_help = ask::PAUSE_EXAMPLES)]
     Pause(DutyArguments),
     /// Let a paused duty run again
-    #[command(after_help = wish::PAUSE_EXAMPLES)]
+    #[command(after_help = ask::PAUSE_EXAMPLES)]
     Resume(DutyArguments),
     /// Move a duty to a node, once
-    #[command(after_help = wish::MOVE_EXAMPLES)]
+    #[command(after_help = ask::MOVE_EXAMPLES)]
     Move(MoveArguments),
     /// Give a node no more duties
-    #[command(after_help = wish::NODE_EXAMPLES)]
+    #[command(after_help = ask::NODE_EXAMPLES)]
     Cordon(NodeName),
     /// Let a cordoned node get duties again
-    #[command(after_help = wish::NODE_EXAMPLES)]
+    #[command(after_help = ask::NODE_EXAMPLES)]
     Uncordon(NodeName),
     /// Move all duties away from a node
-    #[command(after_help = wish::NODE_EXAMPLES)]
+    #[command(after_help = ask::NODE_EXAMPLES)]
     Drain(NodeName),
     /// Let a drained node have duties again
-    #[command(after_help = wish::NODE_EXAMPLES)]
+    #[command(after_help = ask::NODE_EXAMPLES)]
     Undrain(NodeName),
     /// Move nothing for the sake of evenness
-    #[command(after_help = wish::FREEZE_EXAMPLES)]
+    #[command(after_help = ask::FREEZE_EXAMPLES)]
     Freeze,
     /// Let duties move for the sake of evenness again
-    #[command(after_help = wish::FREEZE_EXAMPLES)]
+    #[command(after_help = ask::FREEZE_EXAMPLES)]
     Thaw,
     /// What operators have asked for, and taking it back
     #[command(after_help = intents::EXAMPLES)]

@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+pub(crate) mod ask;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod duties;
@@ -17,4 +18,3 @@ pub(crate) mod store;
 pub(crate) mod top;
 pub(crate) mod transfer;
 pub(crate) mod watch;
-pub(crate) mod wish;

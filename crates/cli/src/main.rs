@@ -39,7 +39,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 
 use crate::arguments::{Arguments, Command};
-use crate::command::wish::Asked;
+use crate::command::ask::Order;
 use crate::exit::{Code, Failure, Outcome};
 use crate::out::{note, say};
 use crate::session::Session;
@@ -125,7 +125,7 @@ fn check_files() -> Outcome {
 fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
     check_files()?;
     let session = Session::new(arguments, matches)?;
-    let wish = |asked| session.block_on(command::wish::run(&session, asked));
+    let ask = |order| session.block_on(command::ask::run(&session, order));
     match &arguments.command {
         Command::Demo(demo) => demo::run(&session.place, demo),
         Command::DemoNode(node) => demo::node::run(&session.place, node),
@@ -145,17 +145,17 @@ fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
         Command::Duties(duties) => session.block_on(command::duties::run(&session, duties)),
         Command::Explain(duty) => session.block_on(command::duties::explain(&session, duty)),
         Command::Plan(plan) => session.block_on(command::duties::plan(&session, plan)),
-        Command::Pin(pin) => wish(Asked::Pin(pin)),
-        Command::Unpin(duty) => wish(Asked::Unpin(duty)),
-        Command::Pause(duty) => wish(Asked::Pause(duty)),
-        Command::Resume(duty) => wish(Asked::Resume(duty)),
-        Command::Move(step) => wish(Asked::Move(step)),
-        Command::Cordon(node) => wish(Asked::Cordon(node)),
-        Command::Uncordon(node) => wish(Asked::Uncordon(node)),
-        Command::Drain(node) => wish(Asked::Drain(node)),
-        Command::Undrain(node) => wish(Asked::Undrain(node)),
-        Command::Freeze => wish(Asked::Freeze),
-        Command::Thaw => wish(Asked::Thaw),
+        Command::Pin(pin) => ask(Order::Pin(pin)),
+        Command::Unpin(duty) => ask(Order::Unpin(duty)),
+        Command::Pause(duty) => ask(Order::Pause(duty)),
+        Command::Resume(duty) => ask(Order::Resume(duty)),
+        Command::Move(step) => ask(Order::Move(step)),
+        Command::Cordon(node) => ask(Order::Cordon(node)),
+        Command::Uncordon(node) => ask(Order::Uncordon(node)),
+        Command::Drain(node) => ask(Order::Drain(node)),
+        Command::Undrain(node) => ask(Order::Undrain(node)),
+        Command::Freeze => ask(Order::Freeze),
+        Command::Thaw => ask(Order::Thaw),
         Command::Intents(intents) => session.block_on(command::intents::run(&session, intents)),
         Command::Rollout(rollout) => session.block_on(command::rollout::run(&session, rollout)),
         Command::Store(store) => command::store::run(&session, store),

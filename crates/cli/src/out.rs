@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use unicode_width::UnicodeWidthChar;
 
-/// Why standard output couldn't be written the first time, if that was nobody's wish.
+/// Why standard output couldn't be written the first time, unless that was wanted.
 static UNWRITTEN: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Prints one line and says whether anybody may still be reading.

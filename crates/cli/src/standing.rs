@@ -1,6 +1,6 @@
 //! How members, leases and duties stand, in a word or two, wherever that is shown.
 
-use incumbent::{DutyCondition, DutyStanding, Intent, LeaseState, Member, MemberState, Wish};
+use incumbent::{Ask, DutyCondition, DutyStanding, Intent, LeaseState, Member, MemberState};
 
 use crate::json::overdue;
 use crate::tone::Tone;
@@ -9,20 +9,20 @@ use crate::tone::Tone;
 pub(crate) fn member(member: &Member, intents: &[Intent]) -> (&'static str, Tone) {
     let (state, tone) = alone(member);
     // Drained says more than cordoned; what isn't well says more than either.
-    match wished(member, intents).into_iter().max().filter(|_| tone == Tone::Good) {
-        Some(wished) => (wished, Tone::Odd),
+    match asked(member, intents).into_iter().max().filter(|_| tone == Tone::Good) {
+        Some(asked) => (asked, Tone::Odd),
         None => (state, tone),
     }
 }
 
 /// What operators want of a member's node.
-pub(crate) fn wished(member: &Member, intents: &[Intent]) -> Vec<&'static str> {
-    let wished = intents.iter().filter_map(|intent| match &intent.wish {
-        Wish::Drain { node } if *node == member.node => Some("drained"),
-        Wish::Cordon { node } if *node == member.node => Some("cordoned"),
+pub(crate) fn asked(member: &Member, intents: &[Intent]) -> Vec<&'static str> {
+    let asked = intents.iter().filter_map(|intent| match &intent.ask {
+        Ask::Drain { node } if *node == member.node => Some("drained"),
+        Ask::Cordon { node } if *node == member.node => Some("cordoned"),
         _ => None,
     });
-    wished.collect()
+    asked.collect()
 }
 
 fn alone(member: &Member) -> (&'static str, Tone) {

@@ -76,13 +76,13 @@ pub(crate) async fn until_over(
     patience: &Patience,
 ) -> Outcome<Ending> {
     let term = asked.term;
-    let mut watch = cluster.watch(lease)?;
+    let mut watch = cluster.watch_lease(lease)?;
     let mut deadline = clock::now() + patience.timeout;
     let mut freed = false;
     let mut last = None;
     loop {
         let state = tokio::select! {
-            state = watch.next() => state,
+            state = watch.recv() => state,
             () = tokio::time::sleep(deadline.since(clock::now())) => {
                 return match last {
                     Some(state) if freed => Ok(Ending::Free(ended(cluster, &state, asked).await?)),

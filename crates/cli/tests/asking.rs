@@ -22,7 +22,7 @@ fn worker(trial: &Trial, name: &str) -> (Node, Serving) {
     let stock = DutyDescription::named("stock").version("3");
     let work = family("projection").duties([orders, stock]).version("3");
     let work = work.run(|duty| async move {
-        duty.stopping().cancelled().await;
+        duty.token().cancelled().await;
         Ok(())
     });
     let _runtime = trial.runtime.enter();
@@ -49,7 +49,7 @@ fn states(shown: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn o35_versions_weights_and_wishes_are_shown() {
+fn o35_versions_weights_and_asks_are_shown() {
     let trial = Trial::with_store();
     let (_node, _serving) = worker(&trial, "billing-1");
     let status = &["status", "--json"];

@@ -37,7 +37,7 @@ fn nonsense(trial: &Trial) -> Vec<(&'static str, Vec<u8>)> {
         ("a newer format", br#"{"format":2,"name":["x"]}"#.to_vec()),
         (
             "wrong types",
-            br#"{"format":1,"id":7,"name":[],"term":"x","member":{},"wish":3}"#.to_vec(),
+            br#"{"format":1,"id":7,"name":[],"term":"x","member":{},"ask":3}"#.to_vec(),
         ),
         (
             "huge",
@@ -112,7 +112,7 @@ fn o33_duties_are_told_by_what_can_be_read() {
     let trial = Trial::with_store();
     let node = trial.node("billing-1");
     let work = family("projection").duties(["orders"]).run(|duty| async move {
-        duty.stopping().cancelled().await;
+        duty.token().cancelled().await;
         Ok(())
     });
     let serving = {
@@ -244,7 +244,7 @@ fn o33_a_lease_that_can_not_be_read_waits_for_its_holder_and_goes_on_above_its_t
         let mut other = two.campaign("scheduler").unwrap();
         let next = trial.elected(&mut other);
         assert!(!leadership.is_held(), "nobody leads beside the new one");
-        assert_eq!(next.term(), 8_000_001_000_001);
+        assert_eq!(next.number(), 8_000_001_000_001);
         trial.run(&["leader", "scheduler"]).succeeds().says(&["billing-2"]);
         trial.run(&["store", "repair"]).succeeds();
     }
@@ -281,7 +281,7 @@ fn o33_a_member_that_can_not_be_read_is_waited_for() {
         let repair = ["store", "repair", "--apply", "--yes", "--longest-ttl", "7s"];
         trial.run(&repair).succeeds().says(&["repaired"]);
         let leadership = trial.elected(&mut campaign);
-        assert_eq!(leadership.term(), 42);
+        assert_eq!(leadership.number(), 42);
         assert!(clock::now().since(began) >= Duration::from_secs(7), "it may have led until then");
     }
 }

@@ -14,7 +14,7 @@ fn worker(trial: &Trial, name: &str) -> (Node, Serving) {
     let node = trial.node(name);
     let work = family("projection").duties(["orders", "invoices, late"]).run(|duty| async move {
         duty.progress("at 42");
-        duty.stopping().cancelled().await;
+        duty.token().cancelled().await;
         Ok(())
     });
     let _runtime = trial.runtime.enter();

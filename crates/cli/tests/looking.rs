@@ -30,7 +30,7 @@ fn lively(trial: &Trial) -> (incumbent::Node, incumbent::Leadership, incumbent::
     let leadership = trial.elected(&mut node.campaign("scheduler").unwrap());
     let serving = trial.runtime.block_on(async {
         node.serve(family("shard").duties(["1"]).run(|duty| async move {
-            duty.stopping().cancelled().await;
+            duty.token().cancelled().await;
             Ok(())
         }))
     });

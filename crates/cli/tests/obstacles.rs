@@ -30,7 +30,7 @@ fn o37_a_take_over_that_waits_says_for_whom() {
     let trial = Trial::on_postgres();
     let node = trial.node("billing-1");
     let leadership = trial.elected(&mut node.campaign("scheduler").unwrap());
-    trial.runtime.block_on(leadership.resign()).unwrap();
+    trial.runtime.block_on(leadership.release()).unwrap();
     trial.runtime.block_on(node.leave()).unwrap();
 
     let (client, holder) = locked(&trial, "lease/scheduler");

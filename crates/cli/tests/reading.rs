@@ -40,7 +40,7 @@ fn status_shows_members_and_leases() {
     assert_eq!(member["host"]["pid"], std::process::id());
     let leases = status["leases"].as_array().unwrap();
     let lease = leases.iter().find(|lease| lease["lease"] == "scheduler").unwrap();
-    assert_eq!(lease["term"], leadership.term());
+    assert_eq!(lease["term"], leadership.number());
     assert_eq!(lease["leader"]["node"], "billing-1");
     assert_eq!(lease["leader"]["member"], member["id"]);
     assert_eq!(lease["changes"][0]["kind"], "taken");
@@ -61,7 +61,7 @@ fn leader_says_who_and_where_and_ends_with_1_if_nobody_leads() {
     assert_eq!(leader["leader"]["node"], "billing-1");
     assert_eq!(leader["leader"]["term"], 1);
 
-    trial.runtime.block_on(leadership.resign()).unwrap();
+    trial.runtime.block_on(leadership.release()).unwrap();
     trial.runtime.block_on(node.leave()).unwrap();
     trial
         .run(&["leader", "scheduler"])
@@ -76,7 +76,7 @@ fn history_tells_who_led_and_why_it_changed() {
     let trial = Trial::with_store();
     let one = trial.node("billing-1");
     let leadership = trial.elected(&mut one.campaign("scheduler").unwrap());
-    trial.runtime.block_on(leadership.resign()).unwrap();
+    trial.runtime.block_on(leadership.release()).unwrap();
     let two = trial.node("billing-2");
     let _leadership = trial.elected(&mut two.campaign("scheduler").unwrap());
     trial.run(&["history", "scheduler"]).succeeds().says(&[
@@ -110,7 +110,7 @@ fn watch_tells_the_state_first_and_then_each_change() {
     let taken = next();
     assert_eq!((&taken["type"], &taken["change"]), (&"lease".into(), &"taken".into()));
     assert_eq!((&taken["node"], &taken["term"]), (&"billing-1".into(), &1.into()));
-    trial.runtime.block_on(leadership.resign()).unwrap();
+    trial.runtime.block_on(leadership.release()).unwrap();
     assert_eq!(next()["change"], "freed");
     watch.kill().unwrap();
     watch.wait().unwrap();

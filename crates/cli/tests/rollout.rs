@@ -20,7 +20,7 @@ fn worker(trial: &Trial, name: &str, version: &str, broken: bool) -> (Node, Serv
         if broken {
             return Err("no such table: orders_v2".into());
         }
-        duty.stopping().cancelled().await;
+        duty.token().cancelled().await;
         Ok(())
     });
     let _runtime = trial.runtime.enter();

@@ -13,7 +13,7 @@ fn top_shows_a_cluster_and_quits() {
     let trial = Trial::with_store();
     let node = trial.node("billing-1");
     let work = family("projection").duties(["orders"]).run(|duty| async move {
-        duty.stopping().cancelled().await;
+        duty.token().cancelled().await;
         Ok(())
     });
     let _serving = {

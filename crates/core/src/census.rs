@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::keys;
 use crate::mutant::{Mutant, Planted};
 use crate::names::{LeaseName, MemberId};
-use crate::records::{Content, Intent, IntentState, LeaseRecord, MemberRecord, MemberState, Wish};
+use crate::records::{Ask, Content, Intent, IntentState, LeaseRecord, MemberRecord, MemberState};
 use crate::settings::Timing;
 use crate::store::{Expect, Found, Key, Read, Record, Version};
 use crate::time::Moment;
@@ -152,21 +152,21 @@ impl Census {
         let there: BTreeSet<&Key> = records.iter().map(|stored| &stored.key).collect();
         self.finished.retain(|key, _| there.contains(key));
         self.requests.retain(|key, _| there.contains(key));
-        let mut wishes = BTreeMap::new();
+        let mut intents = BTreeMap::new();
         for stored in records {
             let Ok(intent) = Intent::read(stored) else { continue };
             let key = stored.key.clone();
             if intent.state != IntentState::Open {
                 self.requests.remove(&key);
                 self.finished.entry(key).or_insert(now + timing.visible);
-            } else if let Wish::Resign { lease, term, .. } = &intent.wish {
+            } else if let Ask::Resign { lease, term, .. } = &intent.ask {
                 let request = || (LeaseName::reserved(lease), *term, now + timing.ttl);
                 self.requests.entry(key).or_insert_with(request);
             } else {
-                wishes.insert(key, (stored.version.clone(), intent));
+                intents.insert(key, (stored.version.clone(), intent));
             }
         }
-        wishes
+        intents
     }
 
     /// The leases of requests to resign that are open for a while.

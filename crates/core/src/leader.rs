@@ -39,7 +39,7 @@ pub struct Leader {
     census: Census,
     profiles: BTreeMap<MemberId, Arc<Profile>>,
     /// What operators ask for that is in force until they take it back.
-    wishes: BTreeMap<Key, (Version, Intent)>,
+    intents: BTreeMap<Key, (Version, Intent)>,
     /// The last listing showed that a profile is new or has changed.
     profile_moved: bool,
     /// Profiles are read a page at a time, each at most once after a listing.
@@ -51,7 +51,7 @@ pub struct Leader {
     filling: bool,
     /// Closed members that have no profile, and won't.
     nameless: BTreeSet<MemberId>,
-    /// Counts what changed of members, profiles and wishes.
+    /// Counts what changed of members, profiles and intents.
     generation: u64,
     /// Counts those changes that make a plan wrong, and not only less than the best: somebody is
     /// gone, can do something else, or an operator asks for something else.
@@ -99,7 +99,7 @@ impl Leader {
             hinted: false,
             census: Census::default(),
             profiles: BTreeMap::new(),
-            wishes: BTreeMap::new(),
+            intents: BTreeMap::new(),
             profile_moved: false,
             page: LARGEST_PAGE,
             asked: Vec::new(),
@@ -123,7 +123,7 @@ impl Leader {
         self.term
     }
 
-    /// Grows when members, profiles or wishes changed.
+    /// Grows when members, profiles or intents changed.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
@@ -177,8 +177,8 @@ impl Leader {
     }
 
     /// What operators ask for that is in force, unless it is about a lease.
-    pub fn wishes(&self) -> impl Iterator<Item = (&Key, &Version, &Intent)> {
-        self.wishes.iter().map(|(key, (version, intent))| (key, version, intent))
+    pub fn intents(&self) -> impl Iterator<Item = (&Key, &Version, &Intent)> {
+        self.intents.iter().map(|(key, (version, intent))| (key, version, intent))
     }
 
     pub(crate) fn wake_at(&self) -> Moment {
@@ -351,9 +351,9 @@ impl Leader {
     }
 
     fn see_intents(&mut self, now: Moment, records: &[Record], timing: &Timing) {
-        let wishes = self.census.see_intents(now, records, timing);
-        if wishes != self.wishes {
-            self.wishes = wishes;
+        let intents = self.census.see_intents(now, records, timing);
+        if intents != self.intents {
+            self.intents = intents;
             self.generation += 1;
             self.upsets += 1;
         }

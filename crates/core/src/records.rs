@@ -18,10 +18,10 @@ use serde::de::DeserializeOwned;
 
 pub use board::Board;
 pub use evidence::{Evidence, Mark, ProcessEvidence};
-pub use intent::{Intent, IntentState, Wish};
+pub use intent::{Ask, Intent, IntentState};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};
 pub use member::{MemberRecord, MemberState};
-pub use profile::{Canary, ClusterLead, Drain, FamilyProfile, HostIdentity, Profile};
+pub use profile::{Canary, ClusterLead, FamilyProfile, HostIdentity, Overdue, Profile};
 pub use view::{View, ViewEntry};
 
 use crate::store::{Key, Record};
@@ -37,7 +37,7 @@ pub const FORMAT: u32 = 1;
 pub type Extra = std::collections::BTreeMap<String, serde_json::Value>;
 
 /// Why a record can't be used.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
 #[error("record {key} can't be read: {reason}")]
 pub struct Unreadable {
     /// Where it is.

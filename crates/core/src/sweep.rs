@@ -132,7 +132,7 @@ impl Sweep {
         };
         let mut reads = reply.reads.iter();
         if let Some(Found::Records(records)) = reads.next() {
-            let _wishes = self.census.see_intents(now, records, timing);
+            let _intents = self.census.see_intents(now, records, timing);
         }
         if let Some(Found::Records(records)) = reads.next() {
             self.census.see_members(now, records);

@@ -81,7 +81,7 @@ fn senseless_values_are_refused() {
         ("lease", r#"{"format":1,"name":"a","term":18446744073709551615}"#),
         ("lease", r#"{"format":1,"name":"a","term":0,"holder":{"member":"m","node":"n"}}"#),
         ("lease", r#"{"format":1,"name":"a","term":-1}"#),
-        ("intent", r#"{"format":1,"id":"i","wish":{"kind":"dance"},"state":"open"}"#),
+        ("intent", r#"{"format":1,"id":"i","ask":{"kind":"dance"},"state":"open"}"#),
     ] {
         assert!(again(kind, text.as_bytes()).is_err(), "{text}");
     }

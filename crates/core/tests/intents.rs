@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
-use incumbent_core::records::{Board, Content, Extra, FORMAT, Intent, IntentState, Profile, Wish};
+use incumbent_core::records::{Ask, Board, Content, Extra, FORMAT, Intent, IntentState, Profile};
 use incumbent_core::store::{Exchange, Found, Key, Outcome, Read, Record, Reply, Version, Write};
 use incumbent_core::{
     Candidacy, Config, Event, LeaseName, Loss, Moment, Node, Request, Timing, keys,
@@ -62,7 +62,7 @@ impl Shelf {
         let intent = Intent {
             format: FORMAT,
             id: id.to_owned(),
-            wish: Wish::Resign { lease: lease.to_owned(), term: 1, successor: None },
+            ask: Ask::Resign { lease: lease.to_owned(), term: 1, successor: None },
             state: IntentState::Open,
             by: String::new(),
             at_ms: 0,

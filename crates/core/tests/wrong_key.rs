@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::records::{
-    Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord, Profile, Wish,
+    Ask, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord, Profile,
 };
 use incumbent_core::store::{Expect, Found, Key, Outcome, Read, Record, Reply, Version, Write};
 use incumbent_core::{Candidacy, Config, Event, LeaseName, MemberId, Moment, Node, Timing, keys};
@@ -33,7 +33,7 @@ fn every_record_that_names_itself_is_held_to_it() {
     let intent = Intent {
         format: FORMAT,
         id: "i1".to_owned(),
-        wish: Wish::Freeze,
+        ask: Ask::Freeze,
         state: IntentState::Open,
         by: String::new(),
         at_ms: 0,

@@ -35,7 +35,7 @@ pub(crate) struct Running {
     /// How long it has been there although it should have ended.
     pub(crate) overdue: Duration,
     /// How long it may take to end in order.
-    pub(crate) drain: Duration,
+    pub(crate) grace: Duration,
     /// It blocks its thread on purpose.
     pub(crate) blocks: bool,
     /// When it last took a step.

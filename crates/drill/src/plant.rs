@@ -30,11 +30,11 @@ pub fn caught_by(mutant: Mutant) -> &'static str {
         Mutant::FreedWhenTold => work_first::NAME,
         Mutant::TrustWithoutMargin => trust_bound::NAME,
         Mutant::BrokenKeepsTrust => broken::NAME,
-        Mutant::WatchMissing | Mutant::DrainFromNow | Mutant::AbortForgotten => ends::NAME,
+        Mutant::WatchMissing | Mutant::GraceFromNow | Mutant::AbortForgotten => ends::NAME,
         Mutant::PlannedOnTheBeat | Mutant::DroppedHere => foreign::NAME,
         Mutant::HoldNeverReleased | Mutant::PanicIsFinal => liveness::NAME,
         Mutant::LossUntold => events::NAME,
         Mutant::EndedStillHeld => one_leader::NAME,
-        Mutant::BallotNeverClosed => left::NAME,
+        Mutant::SeatNeverClosed => left::NAME,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use incumbent::testing::{Process, World};
-use incumbent::{Candidacy, DutyId, Lead, LeaseName, Node, Serving, family};
+use incumbent::{Candidacy, DutyId, LeaderTask, LeaseName, Node, Serving, family};
 
 use crate::book::Book;
 use crate::scenario::Scenario;
@@ -18,7 +18,7 @@ const DRIFT: u64 = 20_000;
 /// What runs in a process once its node has joined.
 pub(crate) struct Program {
     pub(crate) node: Node,
-    pub(crate) leads: Vec<Lead>,
+    pub(crate) leads: Vec<LeaderTask>,
     _serving: Option<Serving>,
 }
 
@@ -42,7 +42,9 @@ pub(crate) fn process(world: &World, scenario: &Scenario, number: usize) -> Proc
     let process = world.process(&format!("node-{number}"));
     let ahead = world.draw(1_000_000_000_000) as i64;
     process.set_clock(ahead, world.draw(2 * DRIFT) as i64 - DRIFT as i64);
-    process.may_block(scenario.blocking);
+    if scenario.blocking {
+        process.allow_blocking();
+    }
     process.hesitate(scenario.hesitates);
     process
 }
@@ -66,16 +68,16 @@ pub(crate) async fn boot(
         .cluster("drill")
         .name(process.name())
         .ttl(scenario.ttl)
-        .drain(scenario.drain)
+        .grace(scenario.grace)
         .rebalance_after(Duration::from_secs(5))
-        .witness(false)
+        .without_witness()
         .family_placement("work", Slow(crew.clone()))
         .join_timeout(Duration::from_secs(20));
     let node = process.join(builder).await.ok()?;
     let mut notices = process.within(|| node.subscribe());
     let (told, hears) = (book.clone(), process.clone());
     drop(process.spawn(async move {
-        while let Some(notice) = notices.next().await {
+        while let Some(notice) = notices.recv().await {
             told.heard(&hears, &notice.event);
         }
     }));
@@ -90,10 +92,8 @@ pub(crate) async fn boot(
         leads.extend(lead.ok());
     }
     let names = (0..scenario.duties).map(duty_name);
-    let serves = family("work")
-        .duties(names)
-        .drain_timeout(scenario.drain)
-        .run(move |duty| crew.clone().work(duty));
+    let serves =
+        family("work").duties(names).grace(scenario.grace).run(move |duty| crew.clone().work(duty));
     let serving = if scenario.duties > 0 { node.serve(serves).ok() } else { None };
     Some(Program { node, leads, _serving: serving })
 }

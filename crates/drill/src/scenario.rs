@@ -10,7 +10,7 @@ use incumbent_core::random::Random;
 pub(crate) struct Scenario {
     pub(crate) processes: usize,
     pub(crate) ttl: Duration,
-    pub(crate) drain: Duration,
+    pub(crate) grace: Duration,
     pub(crate) leases: usize,
     pub(crate) duties: usize,
     /// Work, drops and placements block.
@@ -96,7 +96,7 @@ impl Scenario {
         let mut scenario = Self {
             processes,
             ttl,
-            drain: Duration::from_millis(500 + random.below(3_000)),
+            grace: Duration::from_millis(500 + random.below(3_000)),
             leases: 1 + random.below(3) as usize,
             duties,
             blocking: random.below(4) == 0,

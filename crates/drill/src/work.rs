@@ -52,7 +52,7 @@ impl Handle for Term {
     }
 
     fn term(&self) -> u64 {
-        Term::term(self)
+        Term::number(self)
     }
 
     fn member(&self) -> MemberId {
@@ -78,15 +78,15 @@ impl Handle for Duty {
     }
 
     fn term(&self) -> u64 {
-        Duty::term(self)
+        Term::number(self)
     }
 
     fn member(&self) -> MemberId {
-        Duty::member(self).clone()
+        Term::member(self).clone()
     }
 
     async fn told(&self) {
-        self.stopped().await;
+        self.lost().await;
     }
 
     fn under<F: Future>(&self, future: F) -> Guarded<F> {
@@ -151,7 +151,7 @@ impl Crew {
             term: handle.term(),
             member: handle.member(),
             overdue: Duration::ZERO,
-            drain: self.scenario.drain,
+            grace: self.scenario.grace,
             blocks: false,
             stepped: self.world.elapsed(),
         };
@@ -204,7 +204,7 @@ impl Crew {
         let steps = match self.world.draw(4) {
             _ if self.is_calm() => 0,
             0 => u64::MAX,
-            1 => self.world.draw(self.scenario.drain.as_millis() as u64 / 50),
+            1 => self.world.draw(self.scenario.grace.as_millis() as u64 / 50),
             _ => 0,
         };
         for _ in 0..steps {

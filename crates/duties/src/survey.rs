@@ -10,7 +10,7 @@ use incumbent_planner as planner;
 use crate::duty::DutyId;
 use crate::records::{Catalog, DutySpec, LeaderRule, Rollout};
 use incumbent_core::names::MemberId;
-use incumbent_core::records::{Canary, Profile, Wish};
+use incumbent_core::records::{Ask, Canary, Profile};
 
 pub use deploy::Answer;
 pub use versions::{Trial, lineages, runs_as, versions};
@@ -36,7 +36,7 @@ pub struct Survey {
     /// Where each failed or never started.
     pub avoided: BTreeMap<DutyId, BTreeSet<MemberId>>,
     /// What operators ask for.
-    pub wishes: Vec<Wish>,
+    pub asks: Vec<Ask>,
     /// Lists are missing that members name: nothing changes its version meanwhile.
     pub incomplete: bool,
     /// What is remembered about versions.
@@ -60,7 +60,7 @@ pub struct Question {
 
 /// What operators ask for, by what it is about.
 #[derive(Default)]
-struct Wishes<'a> {
+struct Asks<'a> {
     pins: BTreeMap<&'a str, planner::Pin>,
     moves: BTreeMap<&'a str, &'a str>,
     paused: BTreeSet<&'a str>,
@@ -71,35 +71,35 @@ struct Wishes<'a> {
     canaries: BTreeMap<&'a str, Canary>,
 }
 
-impl<'a> Wishes<'a> {
-    fn sort(wishes: &'a [Wish]) -> Self {
+impl<'a> Asks<'a> {
+    fn sort(asks: &'a [Ask]) -> Self {
         let mut sorted = Self::default();
-        for wish in wishes {
-            match wish {
-                Wish::Resign { .. } | Wish::Promote { .. } | Wish::Abort { .. } => {}
-                Wish::Pin { duty, node, required: true } => {
+        for ask in asks {
+            match ask {
+                Ask::Resign { .. } | Ask::Promote { .. } | Ask::Abort { .. } => {}
+                Ask::Pin { duty, node, required: true } => {
                     sorted.pins.insert(duty, planner::Pin::Required(node.clone()));
                 }
-                Wish::Pin { duty, node, required: false } => {
+                Ask::Pin { duty, node, required: false } => {
                     sorted.pins.insert(duty, planner::Pin::Preferred(node.clone()));
                 }
-                Wish::Pause { duty } => {
+                Ask::Pause { duty } => {
                     sorted.paused.insert(duty);
                 }
-                Wish::Move { duty, node } => {
+                Ask::Move { duty, node } => {
                     sorted.moves.insert(duty, node);
                 }
-                Wish::Cordon { node } => {
+                Ask::Cordon { node } => {
                     sorted.cordoned.insert(node);
                 }
-                Wish::Drain { node } => {
+                Ask::Drain { node } => {
                     sorted.drained.insert(node);
                 }
-                Wish::Freeze => sorted.frozen = true,
-                Wish::Hold { family } => {
+                Ask::Freeze => sorted.frozen = true,
+                Ask::Hold { family } => {
                     sorted.held.insert(family);
                 }
-                Wish::Canary { family, canary } => {
+                Ask::Canary { family, canary } => {
                     sorted.canaries.insert(family, *canary);
                 }
             }
@@ -113,13 +113,13 @@ impl Survey {
     /// unknown nodes or duties changes nothing (F43).
     fn question<'a>(
         &self,
-        wishes: &Wishes<'_>,
+        asks: &Asks<'_>,
         chosen: impl IntoIterator<Item = Option<&'a DutySpec>>,
     ) -> Question {
         let members: Vec<MemberId> = self.members.keys().cloned().collect();
         let at: BTreeMap<&MemberId, usize> =
             members.iter().enumerate().map(|(at, id)| (id, at)).collect();
-        let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, wishes));
+        let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, asks));
         let nodes: Vec<planner::Node> = nodes.collect();
         let named = |name: &str| nodes.iter().position(|node| node.name == name);
         let duties = self.duties.keys().zip(chosen).map(|(id, spec)| {
@@ -130,11 +130,11 @@ impl Survey {
             );
             duty.avoid = avoided.filter_map(|member| at.get(member).copied()).collect();
             duty.running = self.homes.get(id).and_then(|member| at.get(member).copied());
-            duty.paused = wishes.paused.contains(id.as_str());
-            if let Some(pin) = wishes.pins.get(id.as_str()) {
+            duty.paused = asks.paused.contains(id.as_str());
+            if let Some(pin) = asks.pins.get(id.as_str()) {
                 duty.pin = Some(pin.clone());
             }
-            if let Some(to) = wishes.moves.get(id.as_str()).and_then(|node| named(node)) {
+            if let Some(to) = asks.moves.get(id.as_str()).and_then(|node| named(node)) {
                 // It stays where it is thought to be, unless a rule forbids that.
                 duty.running = Some(to);
             }
@@ -142,7 +142,7 @@ impl Survey {
         });
         let duties = duties.collect();
         let mut policy = self.policy.clone();
-        if wishes.frozen {
+        if asks.frozen {
             policy.rebalance = planner::Rebalance::Not;
         }
         let ids = self.duties.keys().cloned().collect();
@@ -158,7 +158,7 @@ impl Survey {
         question: &'a Question,
         plan: &planner::Plan,
     ) -> Vec<(&'a DutyId, Option<&'a str>, &'a str)> {
-        let asked = Wishes::sort(&self.wishes).moves;
+        let asked = Asks::sort(&self.asks).moves;
         let node = |id: &MemberId| self.members.get(id).map(|profile| profile.node.as_str());
         let come_true = |(duty, target): (&'a DutyId, &Option<usize>)| {
             let to = question.members.get((*target)?)?;
@@ -169,7 +169,7 @@ impl Survey {
         question.duties.iter().zip(&plan.target).filter_map(come_true).collect()
     }
 
-    fn node(&self, id: &MemberId, profile: &Profile, wishes: &Wishes<'_>) -> planner::Node {
+    fn node(&self, id: &MemberId, profile: &Profile, asks: &Asks<'_>) -> planner::Node {
         let support = |family: &incumbent_core::records::FamilyProfile| planner::FamilySupport {
             versions: family.versions.clone(),
             max_per_node: family.max_per_node,
@@ -186,8 +186,8 @@ impl Survey {
                 .map(|(name, family)| (name.clone(), support(family)))
                 .collect(),
             load: self.loads.get(id).copied().unwrap_or(0),
-            cordoned: wishes.cordoned.contains(profile.node.as_str()),
-            draining: wishes.drained.contains(profile.node.as_str()),
+            cordoned: asks.cordoned.contains(profile.node.as_str()),
+            draining: asks.drained.contains(profile.node.as_str()),
             leader: self.leader.as_ref() == Some(id),
         }
     }
@@ -270,7 +270,7 @@ mod tests {
             members: [(one, able("one")), (two.clone(), able("two"))].into(),
             duties,
             homes,
-            wishes: vec![Wish::Move { duty: "p/a".into(), node: "two".into() }],
+            asks: vec![Ask::Move { duty: "p/a".into(), node: "two".into() }],
             ..Survey::default()
         };
         let Answer { question, plan, .. } = survey.answer(&planner::plan);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_about_what_is_unknown_change_nothing() {
+    fn asks_about_what_is_unknown_change_nothing() {
         // F43: a rule that named an unknown agent poisoned every evaluation elsewhere.
         let member = MemberId::new("m1");
         let mut survey = Survey {
@@ -292,12 +292,12 @@ mod tests {
             ..Survey::default()
         };
         let before = survey.answer(&planner::plan).question.situation;
-        survey.wishes = vec![
-            Wish::Pin { duty: "p/ghost".into(), node: "one".into(), required: true },
-            Wish::Pause { duty: "no slash".into() },
-            Wish::Move { duty: "p/a".into(), node: "ghost".into() },
-            Wish::Cordon { node: "ghost".into() },
-            Wish::Drain { node: String::new() },
+        survey.asks = vec![
+            Ask::Pin { duty: "p/ghost".into(), node: "one".into(), required: true },
+            Ask::Pause { duty: "no slash".into() },
+            Ask::Move { duty: "p/a".into(), node: "ghost".into() },
+            Ask::Cordon { node: "ghost".into() },
+            Ask::Drain { node: String::new() },
         ];
         let after = survey.answer(&planner::plan).question.situation;
         assert_eq!(before.nodes, after.nodes);

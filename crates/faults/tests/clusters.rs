@@ -22,7 +22,8 @@ use std::time::Duration;
 use apart::contender::{Contender, Torn};
 use apart::net::Net;
 use apart::servers::{Kind, Servers};
-use incumbent::{blocking, clock};
+use incumbent::blocking::Wait;
+use incumbent::clock;
 use incumbent_proving::{History, Order};
 
 #[test]
@@ -67,7 +68,7 @@ fn play(kind: Kind, ttl: Duration) {
 /// Parts the servers once, and joins them again.
 fn part(net: &Net, servers: &Servers, ttl: Duration, round: u64) -> Vec<History> {
     const BUCKET: &str = "parted";
-    let open = |machines: &[usize]| blocking::open(&servers.url(machines, BUCKET)).unwrap();
+    let open = |machines: &[usize]| incumbent::open(&servers.url(machines, BUCKET)).wait().unwrap();
     drop(open(&[0, 1, 2]));
     let stale = servers.leader(BUCKET);
     let fresh = [(stale + 1) % 3, (stale + 2) % 3];

@@ -201,7 +201,8 @@ fn what_never_starts_or_never_stops_is_moved(crew: &mut Crew) {
         crew.until("it has begun", |crew| !crew.running(stubborn).is_empty());
         let other = crew.start(&duty, &[]);
         let node = format!("worker-{other}");
-        pollster::block_on(crew.cluster.pin("work/stuck", &node, true)).unwrap();
+        pollster::block_on(crew.cluster.pin("work/stuck", &node, incumbent::Strictness::Required))
+            .unwrap();
         crew.until("it has moved", |crew| !crew.running(other).is_empty());
         crew.kill(stubborn);
         crew.stop(other);

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fleet::Fleet;
-use incumbent::blocking;
+use incumbent::blocking::Wait;
 use mysql_async::prelude::Queryable as _;
 use rustix::process::Signal;
 
@@ -317,7 +317,7 @@ impl Forgetful for Postgres {
             let _ = connection.await;
         });
         // Opening a store makes what is missing.
-        drop(blocking::open(&self.url).unwrap());
+        drop(incumbent::open(&self.url).wait().unwrap());
     }
 }
 
@@ -342,7 +342,7 @@ impl Forgetful for Maria {
             }
             connection.disconnect().await.unwrap();
         });
-        drop(blocking::open(&self.url).unwrap());
+        drop(incumbent::open(&self.url).wait().unwrap());
     }
 }
 

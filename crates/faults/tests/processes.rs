@@ -13,7 +13,8 @@ mod fleet;
 use std::time::Duration;
 
 use fleet::Fleet;
-use incumbent::{Cluster, ClusterError, blocking};
+use incumbent::blocking::Wait;
+use incumbent::{Cluster, ClusterError};
 use rustix::process::Signal;
 
 const CANDIDATES: usize = 5;
@@ -26,7 +27,7 @@ fn never_two_that_trust_at_one_instant() {
     let url = format!("sqlite:{}", directory.path().join("cluster.db").display());
     let mut fleet =
         Fleet::start(env!("CARGO_BIN_EXE_candidate"), directory.path(), &url, CANDIDATES);
-    let cluster = Cluster::new(blocking::open(&url).unwrap(), "faults").unwrap();
+    let cluster = Cluster::new(incumbent::open(&url).wait().unwrap(), "faults").unwrap();
     let rounds = rounds();
     for round in 0..rounds {
         let leader = fleet.next_leader();
@@ -49,7 +50,7 @@ fn never_two_that_trust_at_one_instant() {
             }
             _ => {
                 // Through the store, as an operator would. If nobody leads, somebody soon will.
-                let asked = blocking::wait(cluster.request_resign("lease"));
+                let asked = cluster.request_resign("lease").wait();
                 assert!(
                     matches!(asked, Ok(_) | Err(ClusterError::NobodyLeads { .. })),
                     "{asked:?}"

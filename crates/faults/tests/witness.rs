@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use incumbent::{Cluster, MemberState, Node, blocking};
+use incumbent::blocking::Wait;
+use incumbent::{Cluster, MemberState, Node};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -53,23 +54,24 @@ impl Stage {
 
     /// Stands for the lease too, and tells when it leads.
     fn candidate(&self, witness: bool) -> Receiver<u64> {
-        let builder = Node::builder().cluster("witness").name("candidate").witness(witness);
-        let node = blocking::join(builder, blocking::open(&self.url).unwrap()).unwrap();
+        let builder = Node::builder().cluster("witness").name("candidate");
+        let builder = if witness { builder } else { builder.without_witness() };
+        let node = builder.join(incumbent::open(&self.url).wait().unwrap()).wait().unwrap();
         let (elected, won) = channel();
         std::thread::spawn(move || {
             let mut campaign = node.campaign("lease").unwrap();
-            let leadership = campaign.elected().unwrap();
-            let _ = elected.send(leadership.term());
+            let leadership = campaign.elected().wait().unwrap();
+            let _ = elected.send(leadership.number());
         });
         won
     }
 
     fn state(&self) -> MemberState {
-        let cluster = Cluster::new(blocking::open(&self.url).unwrap(), "witness").unwrap();
+        let cluster = Cluster::new(incumbent::open(&self.url).wait().unwrap(), "witness").unwrap();
         let deadline = incumbent::clock::now() + EARLY;
         loop {
             // Its name comes a moment after it joined.
-            let members = blocking::wait(cluster.members()).unwrap();
+            let members = cluster.members().wait().unwrap();
             if let Some(member) = members.iter().find(|member| member.node == "witnessed") {
                 return member.state;
             }
@@ -189,8 +191,8 @@ fn o38_a_call_behind_a_flag_is_told_and_nothing_runs_twice() {
     let told = status(&["init"], &[("WITNESS_JOINS", &url)], &[]);
     assert!(told.starts_with("Unwatched") && told.contains("first in `main`"), "{told}");
     // Started as a witness, the program may not join, so that it ends at once.
-    let cluster = Cluster::new(blocking::open(&url).unwrap(), "twice").unwrap();
-    assert!(blocking::wait(cluster.members()).unwrap().len() < 2);
+    let cluster = Cluster::new(incumbent::open(&url).wait().unwrap(), "twice").unwrap();
+    assert!(cluster.members().wait().unwrap().len() < 2);
 }
 
 #[test]

@@ -59,13 +59,13 @@ impl Asserted for Term {
 
 impl Asserted for Duty {
     fn assertion(&self) -> Assertion {
-        Duty::assertion(self)
+        Term::assertion(self)
     }
 }
 
 impl Asserted for Run {
     fn assertion(&self) -> Assertion {
-        Run::assertion(self)
+        Term::assertion(self)
     }
 }
 

@@ -36,7 +36,7 @@ async fn scene(url: &str) -> Scene {
         let found = found.clone();
         async move {
             let _ = found.send(duty.clone()).await;
-            duty.stopped().await;
+            duty.lost().await;
             Ok(())
         }
     });
@@ -82,7 +82,7 @@ fn tokio_postgres_takes_terms_and_duties() {
         wrong.term -= 1;
         let transaction = client.transaction().await.expect("a transaction");
         let (term, held_by) = superseded(wrong.assert(&transaction).await);
-        assert_eq!((term, held_by.as_deref()), (Some(scene.duty.term()), Some("first")));
+        assert_eq!((term, held_by.as_deref()), (Some(scene.duty.number()), Some("first")));
         drop(transaction);
         let over = leave(scene).await;
         let transaction = client.transaction().await.expect("a transaction");
@@ -113,7 +113,7 @@ fn mysql_async_takes_terms_and_duties() {
         wrong.term -= 1;
         let mut transaction = client.start_transaction(Default::default()).await.expect("one");
         let (term, held_by) = superseded(wrong.assert(&mut transaction).await);
-        assert_eq!((term, held_by.as_deref()), (Some(scene.duty.term()), Some("first")));
+        assert_eq!((term, held_by.as_deref()), (Some(scene.duty.number()), Some("first")));
         transaction.rollback().await.expect("a rollback");
         let over = leave(scene).await;
         let mut transaction = client.start_transaction(Default::default()).await.expect("one");
@@ -173,7 +173,7 @@ fn rusqlite_takes_terms_and_duties_and_refuses_what_wouldn_t_hold() {
 
         let mut wrong = scene.duty.assertion();
         wrong.term -= 1;
-        let own = scene.duty.term();
+        let own = scene.duty.number();
         let transaction = connection.transaction_with_behavior(immediate).expect("one");
         let (term, held_by) = superseded(wrong.assert(&transaction));
         assert_eq!((term, held_by.as_deref()), (Some(own), Some("first")));

@@ -20,7 +20,7 @@ use crate::duty::Families;
 use crate::error::{EnvironmentError, JoinError};
 use crate::node::{Inner, Node};
 use crate::open::{self, OpenStore};
-use crate::registry::Registry;
+use crate::seat::Seats;
 use crate::shared::Shared;
 use crate::slots::Gates;
 use crate::{durability, host, seed, thread, witness, workers};
@@ -37,7 +37,7 @@ pub struct Builder {
     margin: Option<Duration>,
     request: Option<Duration>,
     visible: Option<Duration>,
-    drain: Duration,
+    grace: Duration,
     pub(crate) placement: Placement,
     pub(crate) capacity: Option<u64>,
     pub(crate) max_duties: Option<u32>,
@@ -71,7 +71,7 @@ impl Builder {
             margin: None,
             request: None,
             visible: None,
-            drain: Duration::from_secs(10),
+            grace: Duration::from_secs(10),
             placement: Placement::default(),
             capacity: None,
             max_duties: None,
@@ -169,26 +169,26 @@ impl Builder {
 
     /// How long work may take to end in order (10 s), before it is aborted.
     #[must_use]
-    pub fn drain(mut self, drain: Duration) -> Self {
-        self.drain = drain;
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
         self
     }
 
-    /// Whether the node follows who is a member and is ready to keep the list for the cluster
-    /// (yes). Without it [`Node::members`] stays empty, and [`Node::serve`] is refused: duties
-    /// are placed by the node that keeps the list.
+    /// Neither follows who is a member nor keeps the list for the cluster: a node that only leads leases
+    /// of its own costs its store less. [`Node::members`] stays empty, and [`Node::serve`] is refused,
+    /// because duties are placed by a node that keeps the list.
     #[must_use]
-    pub fn membership(mut self, membership: bool) -> Self {
-        self.membership = membership;
+    pub fn without_membership(mut self) -> Self {
+        self.membership = false;
         self
     }
 
-    /// Whether the node watches the processes of those it waits for, where they run on this
-    /// machine and gave evidence (yes); see [`witness`](crate::witness). Switch it off where a
-    /// machine may be a copy of another that goes on with the same host name and network cards.
+    /// Doesn't watch the processes of those it waits for, as nodes do where those run on this
+    /// machine and gave evidence; see [`witness`](crate::witness). For machines that may be a copy
+    /// of another that goes on with the same host name and network cards.
     #[must_use]
-    pub fn witness(mut self, witness: bool) -> Self {
-        self.witness = witness;
+    pub fn without_witness(mut self) -> Self {
+        self.witness = false;
         self
     }
 
@@ -236,7 +236,7 @@ impl Builder {
     #[must_use]
     pub fn for_tests(self) -> Self {
         let second = Duration::from_secs(1);
-        self.allow_short_ttl().ttl(second).drain(second)
+        self.allow_short_ttl().ttl(second).grace(second)
     }
 
     /// Joins the cluster.
@@ -272,7 +272,7 @@ impl Builder {
             seed: seed::draw(),
             store,
             cluster: Arc::clone(&cluster.name),
-            drain: self.drain,
+            grace: self.grace,
             witness: self.witness,
             proven: self.proven,
             shared: Arc::clone(&shared),
@@ -285,19 +285,19 @@ impl Builder {
         thread::start()?;
         thread::spawn(driver::run(start))?;
         // From here on dropping this future drops the node, which then leaves.
-        let registry = Arc::new(Registry::default());
-        let (drain, membership) = (self.drain, self.membership);
+        let seats = Arc::new(Seats::default());
+        let (grace, membership) = (self.grace, self.membership);
         let inner = Inner {
             name,
             commands,
             shared,
-            registry,
+            seats,
             cluster,
             workers,
             #[cfg(feature = "testing")]
             home: crate::testing::Home::here(),
             timing,
-            drain,
+            grace,
             membership,
             families: Families::default(),
             gates: Gates::default(),

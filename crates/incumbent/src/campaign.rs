@@ -2,15 +2,14 @@ use std::sync::Arc;
 
 use incumbent_core::LeaseName;
 
-use crate::ballot::Ballot;
 use crate::cluster::Cluster;
 use crate::command::{Command, Commands};
 use crate::error::Closed;
 use crate::hold::Hold;
 use crate::leadership::Leadership;
 use crate::node::Keep;
-use crate::registry::Claim;
 use crate::scope::Scope;
+use crate::seat::{Seat, Seats};
 use crate::term::Term;
 
 /// A node's standing for a lease. It contends until it is elected, and again after each loss,
@@ -20,9 +19,8 @@ use crate::term::Term;
 pub struct Campaign {
     pub(crate) commands: Commands,
     pub(crate) cluster: Cluster,
-    pub(crate) ballot: Arc<Ballot>,
-    /// Frees the name for another campaign, after this one was withdrawn.
-    pub(crate) claim: Claim,
+    pub(crate) seats: Arc<Seats>,
+    pub(crate) seat: Arc<Seat>,
     pub(crate) keep: Option<Keep>,
 }
 
@@ -30,7 +28,7 @@ impl Campaign {
     /// The lease that it is about.
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
-        &self.claim.lease
+        &self.seat.lease
     }
 
     /// Waits until this node leads.
@@ -42,34 +40,35 @@ impl Campaign {
     /// # Errors
     /// If the node has left.
     pub async fn elected(&mut self) -> Result<Leadership, Closed> {
-        let hold = self.ballot.claim().await?;
+        let hold = self.seat.claim().await?;
         Ok(self.leadership(hold))
     }
 
     /// The leadership that was won and not claimed yet, without waiting.
     pub(crate) fn unclaimed(&self) -> Option<Leadership> {
-        self.ballot.take().map(|hold| self.leadership(hold))
+        self.seat.take().map(|hold| self.leadership(hold))
     }
 
     fn leadership(&self, hold: Arc<Hold>) -> Leadership {
         let term = Term {
-            grip: Arc::clone(&hold.grip),
+            tenure: Arc::clone(&hold.tenure),
             commands: self.commands.clone(),
             cluster: self.cluster.clone(),
-            scope: Scope::new(&hold.grip, Arc::downgrade(&hold)),
+            scope: Scope::new(&hold.tenure, Arc::downgrade(&hold)),
         };
         Leadership::new(hold, term, self.keep.clone())
     }
 
     /// Stops standing for the lease: what is held is told to stop, and no more is taken.
     pub(crate) fn withdraw(&self) {
-        let (lease, contest) = (self.claim.lease.clone(), self.claim.contest);
-        self.commands.send(Command::Withdraw { lease, contest });
+        self.commands.send(Command::Withdraw(Arc::clone(&self.seat)));
     }
 }
 
 impl Drop for Campaign {
     fn drop(&mut self) {
         self.withdraw();
+        // Only now, so that the next campaign for the lease comes after this one's end.
+        self.seats.give_back(&self.seat);
     }
 }

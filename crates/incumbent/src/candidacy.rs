@@ -16,7 +16,7 @@ use incumbent_core::{self as core, LeaseName, Preference};
 pub struct Candidacy {
     lease: Wanted,
     candidacy: core::Candidacy,
-    pub(crate) drain: Option<Duration>,
+    pub(crate) grace: Option<Duration>,
     pub(crate) overrun: Overrun,
 }
 
@@ -31,7 +31,7 @@ enum Wanted {
 
 /// What to do about work that can't be ended: blocking work, or a task that never yields.
 ///
-/// It applies at the point where other work is aborted: after the drain, or when trust is over.
+/// It applies at the point where other work is aborted: after the grace period, or when trust is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overrun {
     /// Report it as an error and wait for it. Its lease is not freed as long as it runs; if trust
@@ -58,7 +58,7 @@ impl Candidacy {
         Self {
             lease,
             candidacy: core::Candidacy::default(),
-            drain: None,
+            grace: None,
             overrun: Overrun::default(),
         }
     }
@@ -86,18 +86,18 @@ impl Candidacy {
         self
     }
 
-    /// Whether the node takes the lease at all. One that doesn't only follows it, so that
+    /// Never takes the lease, and only follows it, so that
     /// [`Node::known_leader`](crate::Node::known_leader) knows who leads.
     #[must_use]
-    pub fn electable(mut self, electable: bool) -> Self {
-        self.candidacy.electable = electable;
+    pub fn follow_only(mut self) -> Self {
+        self.candidacy.electable = false;
         self
     }
 
-    /// How long the work may take to end in order, instead of the node's own drain.
+    /// How long the work may take to end in order, instead of the node's own grace period.
     #[must_use]
-    pub fn drain(mut self, drain: Duration) -> Self {
-        self.drain = Some(drain);
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
         self
     }
 

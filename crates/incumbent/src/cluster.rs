@@ -1,5 +1,6 @@
 //! A cluster seen from outside: who leads, who is a member, and what an operator asks for.
 
+mod asks;
 mod duties;
 mod intents;
 mod journal;
@@ -9,7 +10,6 @@ mod reading;
 mod repair;
 mod rollout;
 mod watch;
-mod wishes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,23 +18,24 @@ use incumbent_core::names::{self, LeaseKind, NameError};
 use incumbent_core::records::{Change, LeaseRecord, MemberState, Unreadable};
 use incumbent_core::store::{Exchange, Lane, Obstacle, Outcome, Reply, StoreError, Write};
 use incumbent_core::{LeaseName, MemberId};
+use serde::Serialize;
 
 use crate::error::ClusterError;
 use crate::exchange;
+use crate::json;
 use crate::member::Member;
 use crate::obstacles;
 use crate::open::OpenStore;
 use crate::thread;
 
+pub use asks::{Asked, Strictness};
 pub use duties::{DutyCondition, DutyStanding, Pinned, Workload};
-pub use intents::Requested;
 pub(crate) use journal::{JobRecord, Noted, Scribe};
 pub use journal::{Journal, LastSuccess};
 pub use plan::{Explanation, PlannedMove, Preview};
 pub use repair::{Damage, Mended, Remedy, RepairOptions};
 pub use rollout::{RolloutStanding, RolloutState, VersionStanding};
 pub use watch::LeaseWatch;
-pub use wishes::Wished;
 
 /// How long one request to the store may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,7 +52,7 @@ pub struct Cluster {
 }
 
 /// Who holds a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Leader {
     /// The name of its node.
     pub node: String,
@@ -70,13 +71,15 @@ pub struct Leader {
     pub state: MemberState,
     /// How long ago it beat by the store's clock, where it has one. For display alone: more than
     /// its [`Self::ttl`] means that it will be taken for gone by whoever watches it.
+    #[serde(rename = "age_ms", serialize_with = "json::some_millis")]
     pub age: Option<Duration>,
     /// How long others wait for it.
+    #[serde(rename = "ttl_ms", serialize_with = "json::millis")]
     pub ttl: Duration,
 }
 
 /// A lease as it stands in the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaseState {
     /// Which lease.
     pub lease: String,

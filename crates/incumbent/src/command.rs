@@ -9,25 +9,19 @@ use incumbent_duties::{DutyId, DutyStatus, Planned, PlanningId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::attempt::Outcome;
-use crate::ballot::Ballot;
 use crate::duty::Staff;
 use crate::error::LeaveError;
 use crate::event::Notice;
+use crate::seat::Seat;
 
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Stand for a lease.
-    Campaign {
-        lease: LeaseName,
-        contest: u64,
-        candidacy: Candidacy,
-        ballot: Arc<Ballot>,
-        drain: Duration,
-    },
+    Campaign { seat: Arc<Seat>, candidacy: Candidacy, grace: Duration },
     /// Say how one attempt went: at this moment at the latest.
     Attempt { lease: LeaseName, deadline: Moment, answer: oneshot::Sender<Outcome> },
-    /// Stop standing for a lease, unless a newer contest is under way.
-    Withdraw { lease: LeaseName, contest: u64 },
+    /// Stop standing for the lease of this seat, unless a newer campaign for it is under way.
+    Withdraw(Arc<Seat>),
     /// The work under a term has ended.
     Stopped { lease: LeaseName, term: u64, abstain: Option<Duration> },
     /// Give up a term.

@@ -28,17 +28,17 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
-use crate::ballot::Ballot;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::command::{Command, Commands};
 use crate::error::JoinError;
-use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::mutant::{Mutant, planted};
 use crate::open::OpenStore;
 use crate::origin::Origin;
+use crate::seat::Seat;
 use crate::shared::{Held, Shared};
+use crate::tenure::Tenure;
 use crate::trust::Trust;
 
 use attempts::Attempts;
@@ -66,7 +66,7 @@ pub(crate) struct Start {
     pub(crate) seed: u64,
     pub(crate) store: OpenStore,
     pub(crate) cluster: Arc<str>,
-    pub(crate) drain: Duration,
+    pub(crate) grace: Duration,
     pub(crate) witness: bool,
     /// Whether the end of this process is the end of all that this node does.
     pub(crate) proven: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Driver {
     config: Config,
     placement: Placement,
     cluster: Arc<str>,
-    drain: Duration,
+    grace: Duration,
     lanes: Lanes,
     commands: Commands,
     queue: UnboundedReceiver<Command>,
@@ -93,13 +93,13 @@ pub(crate) struct Driver {
 
     /// The present incarnation and its trust.
     trust: Option<(MemberId, Arc<Trust>)>,
-    contests: BTreeMap<LeaseName, Contest>,
+    campaigns: BTreeMap<LeaseName, Candidate>,
     /// Terms under which work runs, or may still run.
-    grips: BTreeMap<LeaseName, Arc<Grip>>,
+    tenures: BTreeMap<LeaseName, Arc<Tenure>>,
     held: HashMap<Arc<str>, Held>,
     held_changed: bool,
     /// Leaderships to be handed out once they are published.
-    elected: Vec<(Arc<Ballot>, Arc<Hold>)>,
+    elected: Vec<(Arc<Seat>, Arc<Hold>)>,
 
     duties: Duties,
     plans: Plans,
@@ -125,11 +125,10 @@ pub(crate) struct Driver {
 }
 
 /// A campaign, seen from here.
-struct Contest {
-    id: u64,
+struct Candidate {
+    seat: Arc<Seat>,
     candidacy: Candidacy,
-    ballot: Arc<Ballot>,
-    drain: Duration,
+    grace: Duration,
 }
 
 /// Somebody waits for the first incarnation.
@@ -163,15 +162,15 @@ impl Driver {
             core,
             lanes: Lanes::new(store, Arc::clone(&cluster)),
             cluster,
-            drain: start.drain,
+            grace: start.grace,
             commands: start.commands.clone(),
             queue: start.queue,
             hints,
             _hint_guard: hint_guard,
             shared,
             trust: None,
-            contests: BTreeMap::new(),
-            grips: BTreeMap::new(),
+            campaigns: BTreeMap::new(),
+            tenures: BTreeMap::new(),
             held: HashMap::new(),
             held_changed: false,
             elected: Vec::new(),
@@ -311,8 +310,8 @@ impl Driver {
         if !trust.take_doubt() {
             return;
         }
-        for grip in self.grips.values().filter(|grip| grip.is_doubted()) {
-            self.core.resign(now, &grip.lease, grip.term, None);
+        for tenure in self.tenures.values().filter(|tenure| tenure.is_doubted()) {
+            self.core.resign(now, &tenure.lease, tenure.term, None);
         }
     }
 
@@ -321,9 +320,9 @@ impl Driver {
         if std::mem::take(&mut self.held_changed) {
             self.shared.held.store(Arc::new(self.held.clone()));
         }
-        for (ballot, hold) in self.elected.drain(..) {
-            if hold.grip.lost().is_none() {
-                ballot.put(hold);
+        for (seat, hold) in self.elected.drain(..) {
+            if hold.tenure.lost().is_none() {
+                seat.put(hold);
             }
         }
         self.start_duties();

@@ -188,15 +188,15 @@ pub struct Closed;
 pub enum LeaveError {
     /// Some work did not end in time. It may still run, and it is trusted no more.
     #[error(
-        "work under {} did not end within the drain of {drain:?}; the leases run out with the \
-         ttl. Let it end when its token fires, or raise the drain",
+        "work under {} did not end within the grace period of {grace:?}; the leases run out with the \
+         ttl. Let it end when its token fires, or raise the grace period",
         list(leases)
     )]
     WorkStillRuns {
         /// The leases under which it runs.
         leases: Vec<LeaseName>,
         /// How long was waited.
-        drain: Duration,
+        grace: Duration,
     },
     /// All work has ended, but the store did not confirm that the member is closed.
     #[error("the store did not confirm the departure in time; the leases run out with the ttl")]

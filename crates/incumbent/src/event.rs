@@ -58,7 +58,7 @@ pub enum Event {
         /// Why.
         why: Loss,
     },
-    /// A lease that this node stands for, or [follows](crate::Candidacy::electable), has another
+    /// A lease that this node stands for, or [follows](crate::Candidacy::follow_only), has another
     /// leader than before, or none: what [`Node::known_leader`](crate::Node::known_leader) says from
     /// now on. Comes for this node itself too, after [`Event::Elected`] and [`Event::Lost`]. Leaders
     /// that follow one another quickly may be told as one.

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::command::{Command, Commands};
-use crate::grip::Grip;
 use crate::mutant::{Mutant, planted};
+use crate::tenure::Tenure;
 
 /// Shared by a leadership and by all calls that run under it. When the last is dropped, the work
 /// under the term has ended, and only then is the lease freed (F10).
 #[derive(Debug)]
 pub(crate) struct Hold {
-    pub(crate) grip: Arc<Grip>,
+    pub(crate) tenure: Arc<Tenure>,
     commands: Commands,
     abstain: Mutex<Option<Duration>>,
     /// The driver was told.
@@ -20,10 +20,10 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    pub(crate) fn new(grip: Arc<Grip>, commands: Commands) -> Self {
+    pub(crate) fn new(tenure: Arc<Tenure>, commands: Commands) -> Self {
         #[cfg(feature = "testing")]
-        crate::testing::gripped(&grip);
-        Self { grip, commands, abstain: Mutex::new(None), released: AtomicBool::new(false) }
+        crate::testing::tenure_began(&tenure);
+        Self { tenure, commands, abstain: Mutex::new(None), released: AtomicBool::new(false) }
     }
 
     /// Lets the lease be freed, whoever still works under the term: only where that is chosen.
@@ -32,7 +32,7 @@ impl Hold {
             return;
         }
         let abstain = self.abstain.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (lease, term) = (self.grip.lease.clone(), self.grip.term);
+        let (lease, term) = (self.tenure.lease.clone(), self.tenure.term);
         self.commands.send(Command::Stopped { lease, term, abstain });
     }
 

@@ -28,7 +28,7 @@ pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duratio
 /// A handle to work that runs while its node leads, made by [`Node::lead`](crate::Node::lead).
 ///
 /// Dropping it changes nothing: the work goes on for as long as the node lives.
-pub struct Lead {
+pub struct LeaderTask {
     lease: LeaseName,
     stop: CancellationToken,
     current: Arc<ArcSwapOption<Term>>,
@@ -41,7 +41,7 @@ pub struct Lead {
 pub enum Finish {
     /// It said `Ok` while it led: it is done.
     Completed,
-    /// [`Lead::stop`] was called.
+    /// [`LeaderTask::stop`] was called.
     Stopped,
     /// The node has left.
     NodeLeft,
@@ -53,14 +53,14 @@ pub enum Finish {
 pub(crate) struct Start {
     pub(crate) campaign: Campaign,
     pub(crate) job: Box<dyn Job<Term>>,
-    pub(crate) drain: Duration,
+    pub(crate) grace: Duration,
     pub(crate) margin: Duration,
     pub(crate) overrun: Overrun,
     pub(crate) pauses: (Duration, Duration),
     pub(crate) keep: Keep,
 }
 
-impl Lead {
+impl LeaderTask {
     pub(crate) fn start(start: Start) -> io::Result<Self> {
         let (finished, receiver) = watch::channel(None);
         let lead = Self {
@@ -73,7 +73,7 @@ impl Lead {
         let runner = Runner {
             campaign: start.campaign,
             job: start.job,
-            drain: start.drain,
+            grace: start.grace,
             margin: start.margin,
             overrun: start.overrun,
             pauses: start.pauses,
@@ -103,7 +103,7 @@ impl Lead {
         self.current.load().as_deref().filter(|term| term.is_held()).cloned()
     }
 
-    /// Stops the work for good and frees the lease: the work is told to end, has the drain to do
+    /// Stops the work for good and frees the lease: the work is told to end, has the grace period to do
     /// so, and is aborted after that.
     ///
     /// Dropped before it is ready, it stops the work all the same.
@@ -121,9 +121,9 @@ impl Lead {
     }
 }
 
-impl fmt::Debug for Lead {
+impl fmt::Debug for LeaderTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lead")
+        f.debug_struct("LeaderTask")
             .field("lease", &self.lease)
             .field("leads", &self.is_leader())
             .field("finished", &*self.finished.borrow())

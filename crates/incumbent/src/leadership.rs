@@ -55,7 +55,7 @@ impl Leadership {
 
     /// A handle to the same term for those who only ask.
     #[must_use]
-    pub fn handle(&self) -> Term {
+    pub fn term(&self) -> Term {
         self.term.clone()
     }
 
@@ -66,7 +66,7 @@ impl Leadership {
     /// # Errors
     /// If the store didn't confirm it in time. The lease is given up in any case, and trusted no
     /// more; it is free when the store is back, or when the member's ttl has passed.
-    pub async fn resign(self) -> Result<(), Unanswered> {
+    pub async fn release(self) -> Result<(), Unanswered> {
         let term = self.term.clone();
         term.resign();
         // Asked before the lease can be freed, so that the answer isn't missed.
@@ -82,7 +82,7 @@ impl Leadership {
     /// # Errors
     /// If no live member is called that, or several are (F2): then this leadership comes back
     /// with the error, and nothing was changed.
-    pub async fn transfer(self, node: &str) -> Result<(), (Self, ClusterError)> {
+    pub async fn release_to(self, node: &str) -> Result<(), (Self, ClusterError)> {
         if let Err(error) = self.term.transfer(node).await {
             return Err((self, error));
         }
@@ -108,7 +108,7 @@ impl Drop for Closing {
 /// Says when the lease of a term that ends has been freed, or that this won't be known.
 pub(crate) fn freed(term: &Term) -> oneshot::Receiver<()> {
     let (answer, answered) = oneshot::channel();
-    let (lease, number) = (term.grip.lease.clone(), term.grip.term);
+    let (lease, number) = (term.tenure.lease.clone(), term.tenure.term);
     term.commands.send(Command::Freed { lease, term: number, answer });
     answered
 }

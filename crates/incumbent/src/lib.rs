@@ -46,13 +46,13 @@
 //!     |duty| async move {
 //!         while duty.is_held() {
 //!             project(duty.name(), duty.fence()).await?;
-//!             # duty.stopped().await;
+//!             # duty.lost().await;
 //!         }
 //!         Ok(()) // told to stop; or done, if it still was this node's
 //!     },
 //! ))?;
 //! serving.add("returns")?; // lists may change while they are served
-//! # while !matches!(notices.next().await, Some(n) if matches!(n.event, incumbent::Event::DutyStarted { .. })) {}
+//! # while !matches!(notices.recv().await, Some(n) if matches!(n.event, incumbent::Event::DutyStarted { .. })) {}
 //! # node.leave().await?;
 //! # Ok(())
 //! # }
@@ -75,8 +75,8 @@
 //! | the cheap question "do I lead?" | [`Term::is_held`], [`Node::is_leader`] |
 //! | the sure answer | [`Term::confirm`], or a [`Fence`] where the work writes |
 //! | who leads, at once and from memory, and each new leader | [`Node::known_leader`], [`Event::LeaderChanged`] |
-//! | who leads, without taking part | [`open_to_look`], [`Cluster::leader`], [`Cluster::watch`] |
-//! | what happens, in order | [`Node::subscribe`], [`Node::observe`] |
+//! | who leads, without taking part | [`open_to_look`], [`Cluster::leader`], [`Cluster::watch_lease`] |
+//! | what happens, in order | [`Node::subscribe`], [`Node::on_notice`] |
 //! | whether this node and its store are well, for a probe | [`Node::health`] |
 //! | a node that doesn't lead the cluster, or only if it must | [`Builder::cluster_lead`] |
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
@@ -107,7 +107,6 @@
 
 mod assertion;
 mod attempt;
-mod ballot;
 pub mod blocking;
 mod builder;
 mod campaign;
@@ -124,10 +123,10 @@ mod event;
 mod exchange;
 mod fence;
 mod foreign;
-mod grip;
 mod health;
 mod hold;
 mod host;
+mod json;
 mod known;
 mod lead;
 mod leadership;
@@ -146,14 +145,15 @@ mod origin;
 mod panic;
 mod periodic;
 pub mod placement;
-mod registry;
 mod scope;
+mod seat;
 mod seed;
 mod shared;
 mod slots;
 mod stores;
 mod subscription;
 mod telling;
+mod tenure;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -168,9 +168,9 @@ pub use builder::Builder;
 pub use campaign::Campaign;
 pub use candidacy::{Candidacy, Overrun};
 pub use cluster::{
-    Cluster, Damage, DutyCondition, DutyStanding, Explanation, LastSuccess, Leader, LeaseState,
-    LeaseWatch, Mended, Pinned, PlannedMove, Preview, Remedy, RepairOptions, Requested,
-    RolloutStanding, RolloutState, VersionStanding, Wished, Workload,
+    Asked, Cluster, Damage, DutyCondition, DutyStanding, Explanation, LastSuccess, Leader,
+    LeaseState, LeaseWatch, Mended, Pinned, PlannedMove, Preview, Remedy, RepairOptions,
+    RolloutStanding, RolloutState, Strictness, VersionStanding, Workload,
 };
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, Upcoming, family};
 pub use error::{
@@ -181,7 +181,7 @@ pub use event::{Event, Notice, State};
 pub use fence::Fence;
 pub use health::{Health, Standing, StoreHealth};
 pub use known::KnownLeader;
-pub use lead::{Finish, Lead};
+pub use lead::{Finish, LeaderTask};
 pub use leadership::Leadership;
 pub use loss::{Loss, Lost};
 pub use member::Member;
@@ -192,7 +192,7 @@ pub use open::{OpenStore, open, open_to_look, schemes};
 pub use periodic::{CatchUp, Run, Schedule, ScheduleError};
 pub use scope::Guarded;
 pub use slots::{Slot, SlotAttempt, Slots, SlotsError};
-pub use subscription::{Observer, Subscription};
+pub use subscription::{Callback, Subscription};
 pub use term::Term;
 
 pub use host::name as host_name;
@@ -203,8 +203,8 @@ pub use cluster::Journal;
 pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{
-    Canary, Change, ChangeKind, ClusterLead, Drain, HostIdentity, Intent, IntentState, MemberState,
-    Unreadable, Wish,
+    Ask, Canary, Change, ChangeKind, ClusterLead, HostIdentity, Intent, IntentState, MemberState,
+    Overdue, Unreadable,
 };
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;

@@ -11,7 +11,7 @@ pub enum Mutant {
     TrustWithoutMargin,
     BrokenKeepsTrust,
     WatchMissing,
-    DrainFromNow,
+    GraceFromNow,
     AbortForgotten,
     PlannedOnTheBeat,
     DroppedHere,
@@ -19,7 +19,7 @@ pub enum Mutant {
     PanicIsFinal,
     LossUntold,
     EndedStillHeld,
-    BallotNeverClosed,
+    SeatNeverClosed,
 }
 
 impl Mutant {
@@ -30,7 +30,7 @@ impl Mutant {
         Self::TrustWithoutMargin,
         Self::BrokenKeepsTrust,
         Self::WatchMissing,
-        Self::DrainFromNow,
+        Self::GraceFromNow,
         Self::AbortForgotten,
         Self::PlannedOnTheBeat,
         Self::DroppedHere,
@@ -38,7 +38,7 @@ impl Mutant {
         Self::PanicIsFinal,
         Self::LossUntold,
         Self::EndedStillHeld,
-        Self::BallotNeverClosed,
+        Self::SeatNeverClosed,
     ];
 
     /// Its name, as people write it.
@@ -67,8 +67,8 @@ impl Mutant {
             Self::WatchMissing => {
                 "nobody but the driver ends trust, so that a stuck one keeps work that sleeps"
             }
-            Self::DrainFromNow => {
-                "a runner counts the drain from when it comes to it, and not from when work was told"
+            Self::GraceFromNow => {
+                "a runner counts the grace period from when it comes to it, and not from when work was told"
             }
             Self::AbortForgotten => "work that does not end by itself is never aborted",
             Self::PlannedOnTheBeat => "placements run on the thread that beats",
@@ -79,9 +79,7 @@ impl Mutant {
             Self::PanicIsFinal => "work that panicked is never started again",
             Self::LossUntold => "subscribers do not hear of terms that were lost at once",
             Self::EndedStillHeld => "a term that has ended still answers that it is held",
-            Self::BallotNeverClosed => {
-                "who waits for an election is not told that the node has left"
-            }
+            Self::SeatNeverClosed => "who waits for an election is not told that the node has left",
         }
     }
 }

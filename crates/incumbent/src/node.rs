@@ -7,7 +7,6 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::attempt::{Attempt, OtherLeader, Outcome};
-use crate::ballot::Ballot;
 use crate::builder::Builder;
 use crate::campaign::Campaign;
 use crate::candidacy::Candidacy;
@@ -20,13 +19,13 @@ use crate::event::Notice;
 use crate::exchange;
 use crate::health::{Health, Standing};
 use crate::known::KnownLeader;
-use crate::lead::{self, Job, Lead};
+use crate::lead::{self, Job, LeaderTask};
 use crate::member::Member;
-use crate::registry::Registry;
 use crate::scope::Scope;
+use crate::seat::Seats;
 use crate::shared::{Held, Shared};
 use crate::slots::Gates;
-use crate::subscription::{Observer, Subscription};
+use crate::subscription::{Callback, Subscription};
 use crate::term::Term;
 
 /// A process that takes part in a cluster. Clones are handles to the same node.
@@ -36,7 +35,7 @@ use crate::term::Term;
 ///
 /// # When the last handle is dropped
 ///
-/// [`Campaign`], [`Leadership`](crate::Leadership) and [`Lead`] count as handles. When the last
+/// [`Campaign`], [`Leadership`](crate::Leadership) and [`LeaderTask`] count as handles. When the last
 /// one is gone without [`Node::leave`], the work of detached leads is told to end, and the node
 /// leaves in the background as [`Node::leave`] would. If the process ends before that is done,
 /// its leases are free after its ttl.
@@ -53,14 +52,14 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) commands: Commands,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) seats: Arc<Seats>,
     pub(crate) cluster: Cluster,
     pub(crate) workers: Handle,
     /// The process of a world that it belongs to.
     #[cfg(feature = "testing")]
     pub(crate) home: crate::testing::Home,
     pub(crate) timing: Timing,
-    pub(crate) drain: Duration,
+    pub(crate) grace: Duration,
     pub(crate) membership: bool,
     pub(crate) families: Families,
     pub(crate) gates: Gates,
@@ -113,7 +112,7 @@ impl Node {
 
     /// The members as the cluster's leader sees them, closed ones that are still visible too.
     /// Empty until the first view was read, and always without
-    /// [membership](Builder::membership); [`Cluster::members`] asks the store.
+    /// [membership](Builder::without_membership); [`Cluster::members`] asks the store.
     #[must_use]
     pub fn members(&self) -> Arc<Vec<Member>> {
         self.inner.shared.members.load_full()
@@ -165,14 +164,14 @@ impl Node {
     /// asks as [`Term::is_held`] does; keep a [`Term`] where even the look-up is too much.
     #[must_use]
     pub fn is_leader(&self, lease: &str) -> bool {
-        self.inner.shared.held.load().get(lease).is_some_and(|held| held.grip.is_held())
+        self.inner.shared.held.load().get(lease).is_some_and(|held| held.tenure.is_held())
     }
 
     /// The present term of a lease that this node leads.
     #[must_use]
     pub fn term(&self, lease: &str) -> Option<Term> {
         let held = self.held(lease)?;
-        held.grip.is_held().then(|| self.term_of(&held))
+        held.tenure.is_held().then(|| self.term_of(&held))
     }
 
     /// Who leads a lease now, according to the store; see [`Cluster::leader`].
@@ -187,8 +186,8 @@ impl Node {
     /// that forward to the leader.
     ///
     /// It is known of leases that this node stands for. To follow one without ever leading it, stand
-    /// as [not electable](Candidacy::electable). Nothing comes for other leases, and before the first
-    /// look at the store; ask [`Self::leader`] then. [`Self::subscribe`] and [`Self::observe`] tell of
+    /// as [a follower](Candidacy::follow_only). Nothing comes for other leases, and before the first
+    /// look at the store; ask [`Self::leader`] then. [`Self::subscribe`] and [`Self::on_notice`] tell of
     /// each new leader ([`Event::LeaderChanged`](crate::Event::LeaderChanged)).
     ///
     /// # How stale it may be
@@ -230,7 +229,7 @@ impl Node {
     /// - An error or a panic frees the lease, stands back for a while that grows from a second to
     ///   a minute, and contends again (F23).
     /// - When leadership is lost in order (resigned, withdrawn, leaving), [`Term::token`] fires
-    ///   and [`Term::is_held`] says no; the work has the [drain](Builder::drain) to end, and is
+    ///   and [`Term::is_held`] says no; the work has the [grace period](Builder::grace) to end, and is
     ///   aborted after that. Only when it has ended is the lease freed (F10).
     /// - When trust is over, it takes no further step: it is dropped at the `await` where it is,
     ///   whatever stands still meanwhile, so that nothing runs but what its values do in `Drop`.
@@ -239,7 +238,7 @@ impl Node {
     ///
     /// Tasks that the work spawns are their own masters; [`Term::guard`] puts them under the term.
     ///
-    /// The work runs on the tokio runtime on which the node joined. Dropping the [`Lead`] lets it
+    /// The work runs on the tokio runtime on which the node joined. Dropping the [`LeaderTask`] lets it
     /// go on. Work that has a clone of its own node keeps the node from leaving by being dropped.
     ///
     /// # Errors
@@ -248,7 +247,7 @@ impl Node {
         &self,
         candidacy: impl Into<Candidacy>,
         work: F,
-    ) -> Result<Lead, CampaignError>
+    ) -> Result<LeaderTask, CampaignError>
     where
         F: Fn(Term) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = WorkResult> + Send + 'static,
@@ -295,7 +294,7 @@ impl Node {
         candidacy: impl Into<Candidacy>,
         state: S,
         work: F,
-    ) -> Result<Lead, CampaignError>
+    ) -> Result<LeaderTask, CampaignError>
     where
         S: Clone + Send + Sync + 'static,
         F: Fn(S, Term) -> Fut + Send + Sync + 'static,
@@ -315,7 +314,7 @@ impl Node {
         &self,
         candidacy: impl Into<Candidacy>,
         work: F,
-    ) -> Result<Lead, CampaignError>
+    ) -> Result<LeaderTask, CampaignError>
     where
         F: Fn(Term) -> WorkResult + Send + Sync + 'static,
     {
@@ -329,7 +328,7 @@ impl Node {
         candidacy: &Candidacy,
         job: Box<dyn Job<Term>>,
         pauses: (Duration, Duration),
-    ) -> Result<Lead, CampaignError> {
+    ) -> Result<LeaderTask, CampaignError> {
         #[cfg(feature = "testing")]
         let _home = self.inner.home.enter();
         // The runner doesn't keep the node alive: dropping all handles ends the work.
@@ -337,13 +336,13 @@ impl Node {
         let start = lead::Start {
             campaign,
             job,
-            drain: candidacy.drain.unwrap_or(self.inner.drain),
+            grace: candidacy.grace.unwrap_or(self.inner.grace),
             margin: self.inner.timing.margin,
             overrun: candidacy.overrun,
             pauses,
             keep: Arc::clone(&self.inner),
         };
-        Lead::start(start).map_err(|error| CampaignError::Thread(error.to_string()))
+        LeaderTask::start(start).map_err(|error| CampaignError::Thread(error.to_string()))
     }
 
     /// Stands for a lease, for those who want a guard instead of a closure.
@@ -404,12 +403,12 @@ impl Node {
         let _closes = term.scope.close_on_drop();
         // As long as this is here the work under the term hasn't ended.
         let call = term.guard(async { call(term.clone()).await });
-        if !held.grip.is_held() {
+        if !held.tenure.is_held() {
             return None;
         }
         tokio::select! {
             biased;
-            _ = held.grip.ended() => None,
+            _ = held.tenure.ended() => None,
             result = call => result,
         }
     }
@@ -424,14 +423,14 @@ impl Node {
     /// Calls back for all that happens to this node, one thing after the other, on the tokio
     /// runtime on which the node joined. A callback that panics is reported, and called again for
     /// what comes next; a slow one holds up nobody else.
-    pub fn observe(&self, callback: impl FnMut(&Notice) + Send + 'static) -> Observer {
+    pub fn on_notice(&self, callback: impl FnMut(&Notice) + Send + 'static) -> Callback {
         #[cfg(feature = "testing")]
         let _home = self.inner.home.enter();
         self.subscribe().observed(&self.inner.workers, callback)
     }
 
     /// Leaves in order: all work is told to end, leases are freed when theirs has, and the member
-    /// is closed, so that others take over at once. Work has the [drain](Builder::drain) to end.
+    /// is closed, so that others take over at once. Work has the [grace period](Builder::grace) to end.
     ///
     /// Drop your own [`Leadership`](crate::Leadership)s first, or when their tokens fire: as long
     /// as they are there, their work counts as running. Dropped before it is ready, the node
@@ -456,25 +455,23 @@ impl Node {
         if self.inner.commands.is_closed() {
             return Err(CampaignError::Left);
         }
-        let Some(claim) = self.inner.registry.claim(&lease) else {
+        let Some(seat) = self.inner.seats.take(&lease) else {
             return Err(CampaignError::Duplicate { lease });
         };
-        let ballot = Arc::new(Ballot::default());
         self.inner.commands.send(Command::Campaign {
-            lease,
-            contest: claim.contest,
+            seat: Arc::clone(&seat),
             candidacy: candidacy.core(),
-            ballot: Arc::clone(&ballot),
-            drain: candidacy.drain.unwrap_or(self.inner.drain),
+            grace: candidacy.grace.unwrap_or(self.inner.grace),
         });
         let (commands, cluster) = (self.inner.commands.clone(), self.inner.cluster.clone());
-        Ok(Campaign { commands, cluster, ballot, claim, keep })
+        let seats = Arc::clone(&self.inner.seats);
+        Ok(Campaign { commands, cluster, seats, seat, keep })
     }
 
     /// How an attempt goes where a campaign of this node is under way already.
     async fn known_attempt(&self, lease: &LeaseName) -> Attempt {
         if let Some(term) = self.term(lease.as_str()) {
-            return Attempt::AlreadyLeader { term: term.term() };
+            return Attempt::AlreadyLeader { term: term.number() };
         }
         match self.leader(lease.as_str()).await {
             Ok(Some(leader)) if Some(&leader.member) != self.member().as_ref() => {
@@ -491,10 +488,10 @@ impl Node {
 
     fn term_of(&self, held: &Held) -> Term {
         Term {
-            grip: Arc::clone(&held.grip),
+            tenure: Arc::clone(&held.tenure),
             commands: self.inner.commands.clone(),
             cluster: self.inner.cluster.clone(),
-            scope: Scope::new(&held.grip, held.hold.clone()),
+            scope: Scope::new(&held.tenure, held.hold.clone()),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::candidacy::Candidacy;
 use crate::error::{CampaignError, WorkResult};
-use crate::lead::{self, Lead};
+use crate::lead::{self, LeaderTask};
 use crate::node::Node;
 use crate::term::Term;
 use job::PeriodicJob;
@@ -78,7 +78,7 @@ impl Node {
         candidacy: impl Into<Candidacy>,
         schedule: Schedule,
         work: F,
-    ) -> Result<Lead, CampaignError>
+    ) -> Result<LeaderTask, CampaignError>
     where
         F: Fn(Run) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = WorkResult> + Send + 'static,
@@ -101,7 +101,7 @@ impl Node {
         candidacy: impl Into<Candidacy>,
         schedule: Schedule,
         work: F,
-    ) -> Result<Lead, CampaignError>
+    ) -> Result<LeaderTask, CampaignError>
     where
         F: Fn(Run) -> WorkResult + Send + Sync + 'static,
     {

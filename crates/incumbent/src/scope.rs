@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
-use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::mutant::{Mutant, planted};
+use crate::tenure::Tenure;
 
 /// One run of some work: all futures that belong to it. Clones are handles to the same run.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    grip: Arc<Grip>,
+    tenure: Arc<Tenure>,
     /// Gone once the work under the term has ended.
     hold: Weak<Hold>,
     /// Fires when the run is over.
@@ -26,19 +26,19 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// The work under a term, for whoever has a handle to it.
-    pub(crate) fn new(grip: &Arc<Grip>, hold: Weak<Hold>) -> Self {
+    pub(crate) fn new(tenure: &Arc<Tenure>, hold: Weak<Hold>) -> Self {
         Self {
             hold,
-            closing: grip.closing().clone(),
-            futures: Arc::clone(grip.futures()),
-            grip: Arc::clone(grip),
+            closing: tenure.closing().clone(),
+            futures: Arc::clone(tenure.futures()),
+            tenure: Arc::clone(tenure),
         }
     }
 
     /// A run of its own under the same term.
     pub(crate) fn anew(&self) -> Self {
         let futures = Arc::new(watch::Sender::new(0));
-        Self { closing: self.grip.abort_token(), futures, ..self.clone() }
+        Self { closing: self.tenure.abort_token(), futures, ..self.clone() }
     }
 
     /// Ends all that runs in it, at the next `await` of each.
@@ -62,7 +62,7 @@ impl Scope {
         let place = self.hold.upgrade().map(|hold| Place::new(hold, Arc::clone(&self.futures)));
         let future = place.is_some().then(|| Box::pin(future));
         let closing = Box::pin(self.closing.clone().cancelled_owned());
-        Guarded { future, closing, grip: Arc::clone(&self.grip), place }
+        Guarded { future, closing, tenure: Arc::clone(&self.tenure), place }
     }
 }
 
@@ -73,7 +73,7 @@ pub struct Guarded<F: Future> {
     // The order matters: what it is made of is dropped before anybody may think that it is gone.
     future: Option<Pin<Box<F>>>,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
-    grip: Arc<Grip>,
+    tenure: Arc<Tenure>,
     place: Option<Place>,
 }
 
@@ -86,7 +86,7 @@ impl<F: Future> Future for Guarded<F> {
         let Some(mut future) = guarded.future.take() else { return Poll::Ready(None) };
         let closed = guarded.closing.as_mut().poll(context).is_ready();
         // The clock is compared last, so that nothing comes between this and the step.
-        let trusted = guarded.grip.is_trusted() || planted(Mutant::GuardSkipsTrust);
+        let trusted = guarded.tenure.is_trusted() || planted(Mutant::GuardSkipsTrust);
         let polled = if !closed && trusted {
             match future.as_mut().poll(context) {
                 Poll::Pending => {
@@ -107,7 +107,7 @@ impl<F: Future> Future for Guarded<F> {
 impl<F: Future> std::fmt::Debug for Guarded<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Guarded");
-        shown.field("lease", &self.grip.lease).field("term", &self.grip.term);
+        shown.field("lease", &self.tenure.lease).field("term", &self.tenure.term);
         shown.finish_non_exhaustive()
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Weak};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use incumbent_core::MemberId;
 
-use crate::grip::Grip;
 use crate::health::Pulse;
 use crate::hold::Hold;
 use crate::known::Sight;
 use crate::member::Member;
+use crate::tenure::Tenure;
 
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
 /// A term that is held, as far as the driver knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    pub(crate) grip: Arc<Grip>,
+    pub(crate) tenure: Arc<Tenure>,
     /// Gone once the work under the term has ended.
     pub(crate) hold: Weak<Hold>,
 }

@@ -36,7 +36,7 @@ pub(crate) use gate::{Gates, Release};
 /// # async fn start(node: Node) -> Result<(), Box<dyn std::error::Error>> {
 /// let importers = node.slots("importers", 3)?;
 /// let slot = importers.acquire().await?; // waits while three are held elsewhere
-/// import(slot.number(), slot.fence()).await;
+/// import(slot.index(), slot.fence()).await;
 /// slot.release().await?; // or drop it
 /// # Ok(())
 /// # }
@@ -73,11 +73,11 @@ pub struct Slots {
 /// All questions are answered by the [`Term`] that it derefs to; it is like a [`Leadership`].
 ///
 /// **A fence belongs to its slot.** Fences of different slots can't be compared: let whatever the
-/// work writes to keep the highest fence for each [number](Self::number).
+/// work writes to keep the highest fence for each [index](Self::index).
 #[derive(Debug)]
 #[must_use = "dropping it frees the slot"]
 pub struct Slot {
-    number: u16,
+    index: u16,
     leadership: Leadership,
 }
 
@@ -103,7 +103,7 @@ impl Slots {
         u16::try_from(self.leases.len()).unwrap_or(u16::MAX)
     }
 
-    /// The leases of the slots, in the order of their numbers.
+    /// The leases of the slots, in the order of their indices.
     #[must_use]
     pub fn leases(&self) -> &[LeaseName] {
         &self.leases
@@ -198,7 +198,7 @@ impl Slots {
 
     fn slot(&self, number: usize, leadership: Leadership) -> Slot {
         let leadership = leadership.with_release(Release::new(&self.gate));
-        Slot { number: u16::try_from(number).unwrap_or(u16::MAX), leadership }
+        Slot { index: u16::try_from(number).unwrap_or(u16::MAX), leadership }
     }
 }
 
@@ -223,16 +223,16 @@ async fn first(campaigns: &mut [(usize, Campaign)]) -> Result<(usize, Leadership
 impl Slot {
     /// Which of the slots it is, from 0.
     #[must_use]
-    pub fn number(&self) -> u16 {
-        self.number
+    pub fn index(&self) -> u16 {
+        self.index
     }
 
-    /// Frees the slot and waits until the store has confirmed it; as [`Leadership::resign`].
+    /// Frees the slot and waits until the store has confirmed it; as [`Leadership::release`].
     ///
     /// # Errors
     /// As there.
     pub async fn release(self) -> Result<(), Unanswered> {
-        self.leadership.resign().await
+        self.leadership.release().await
     }
 
     /// The leadership of the slot's lease, for whoever treats all leases alike.

@@ -1,16 +1,19 @@
-use std::sync::mpsc::RecvTimeoutError;
+use std::pin::Pin;
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_core::Stream;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::AbortHandle;
 
-use crate::blocking;
+use crate::blocking::Wait;
 use crate::event::Notice;
 use crate::{panic, workers};
 
 /// What happens to a node, from now on and in order: the present state first, then each change
-/// once. Dropping it unsubscribes.
+/// once. It is a [`Stream`] too. Dropping it unsubscribes.
 ///
 /// A slow subscriber holds up nobody. Some thousands of notices wait for it; one that has fallen
 /// further behind misses what comes, and is told so by [`Event::Missed`](crate::Event::Missed)
@@ -25,26 +28,32 @@ impl Subscription {
     /// Waits for what happens next; nothing once the node has left and all was delivered.
     ///
     /// Cancel-safe: what was not returned is returned by the next call.
-    pub async fn next(&mut self) -> Option<Notice> {
+    pub async fn recv(&mut self) -> Option<Notice> {
         self.notices.recv().await
     }
 
     /// What happened already and was not returned yet, without waiting.
-    pub fn try_next(&mut self) -> Option<Notice> {
-        self.notices.try_recv().ok()
+    ///
+    /// # Errors
+    /// If nothing has happened, or the node has left and all was delivered.
+    pub fn try_recv(&mut self) -> Result<Notice, TryRecvError> {
+        self.notices.try_recv().map_err(|error| match error {
+            mpsc::error::TryRecvError::Empty => TryRecvError::Empty,
+            mpsc::error::TryRecvError::Disconnected => TryRecvError::Disconnected,
+        })
     }
 
-    /// As [`Self::next`] for programs without async: blocks this thread.
-    pub fn recv(&mut self) -> Option<Notice> {
-        pollster::block_on(self.next())
+    /// As [`Self::recv`] for programs without async: blocks this thread.
+    pub fn blocking_recv(&mut self) -> Option<Notice> {
+        self.recv().wait()
     }
 
-    /// As [`Self::recv`], for so long at most.
+    /// As [`Self::blocking_recv`], for so long at most.
     ///
     /// # Errors
     /// If nothing happened by then, or the node has left and all was delivered.
-    pub fn recv_timeout(&mut self, limit: Duration) -> Result<Notice, RecvTimeoutError> {
-        let next = blocking::wait_for(limit, self.next()).ok_or(RecvTimeoutError::Timeout)?;
+    pub fn blocking_recv_timeout(&mut self, limit: Duration) -> Result<Notice, RecvTimeoutError> {
+        let next = self.recv().wait_for(limit).ok_or(RecvTimeoutError::Timeout)?;
         next.ok_or(RecvTimeoutError::Disconnected)
     }
 
@@ -52,35 +61,43 @@ impl Subscription {
         mut self,
         workers: &Handle,
         mut callback: impl FnMut(&Notice) + Send + 'static,
-    ) -> Observer {
+    ) -> Callback {
         let task = workers::spawn(workers, async move {
-            while let Some(notice) = self.next().await {
+            while let Some(notice) = self.recv().await {
                 let called = panic::contain(|| callback(&notice));
                 if let Err(said) = called {
-                    tracing::error!(event = ?notice.event, said, "an observer panicked; it is called again for what comes next");
+                    tracing::error!(event = ?notice.event, said, "a callback panicked; it is called again for what comes next");
                 }
             }
         });
-        Observer { task: Some(task.abort_handle()) }
+        Callback { task: Some(task.abort_handle()) }
     }
 }
 
-/// Keeps a callback of [`Node::observe`](crate::Node::observe) subscribed. Dropping it
+impl Stream for Subscription {
+    type Item = Notice;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notice>> {
+        self.notices.poll_recv(context)
+    }
+}
+
+/// Keeps a callback of [`Node::on_notice`](crate::Node::on_notice) subscribed. Dropping it
 /// unsubscribes.
 #[derive(Debug)]
 #[must_use = "dropping it unsubscribes; `detach` keeps it for the life of the node"]
-pub struct Observer {
+pub struct Callback {
     task: Option<AbortHandle>,
 }
 
-impl Observer {
+impl Callback {
     /// Keeps the callback subscribed for as long as the node lives.
     pub fn detach(mut self) {
         self.task = None;
     }
 }
 
-impl Drop for Observer {
+impl Drop for Callback {
     fn drop(&mut self) {
         if let Some(task) = self.task.take() {
             task.abort();

@@ -12,15 +12,15 @@ use crate::cluster::Cluster;
 use crate::command::{Command, Commands};
 use crate::error::{ClusterError, Unanswered};
 use crate::fence::Fence;
-use crate::grip::Grip;
 use crate::loss::Lost;
 use crate::scope::{Guarded, Scope};
+use crate::tenure::Tenure;
 
 /// One term of leadership, as the work under it sees it. Clones speak of the same term; they
 /// don't keep it alive.
 #[derive(Clone)]
 pub struct Term {
-    pub(crate) grip: Arc<Grip>,
+    pub(crate) tenure: Arc<Tenure>,
     pub(crate) commands: Commands,
     pub(crate) cluster: Cluster,
     pub(crate) scope: Scope,
@@ -35,52 +35,52 @@ impl Term {
     #[must_use]
     #[inline]
     pub fn is_held(&self) -> bool {
-        self.grip.is_held()
+        self.tenure.is_held()
     }
 
     /// The lease that is led.
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
-        &self.grip.lease
+        &self.tenure.lease
     }
 
     /// The member that leads.
     #[must_use]
     pub fn member(&self) -> &MemberId {
-        &self.grip.member
+        &self.tenure.member
     }
 
     /// The number of the term. It grows by one each time the lease changes hands.
     #[must_use]
-    pub fn term(&self) -> u64 {
-        self.grip.term
+    pub fn number(&self) -> u64 {
+        self.tenure.term
     }
 
     /// The term as a fencing token, to be handed to all that the work writes to.
     #[must_use]
     pub fn fence(&self) -> Fence {
-        Fence::new(self.grip.term)
+        Fence::new(self.tenure.term)
     }
 
     /// Until when this node may believe that it leads, unless another beat gets through first.
     /// Work that was told to end in order may go on ending until then.
     #[must_use]
-    pub fn deadline(&self) -> Moment {
-        self.grip.until()
+    pub fn trusted_until(&self) -> Moment {
+        self.tenure.until()
     }
 
-    /// Waits until the [`Self::deadline`] is another than the one that is known here, and gives the
+    /// Waits until [`Self::trusted_until`] is another moment than the one that is known here, and gives the
     /// new one: each beat that gets through puts it off. [`Moment::START`] is the last; whoever
     /// gets it has nothing more to wait for. For those who tell others until when they may work.
     /// Cancel-safe.
-    pub async fn deadline_after(&self, known: Moment) -> Moment {
-        self.grip.other_until(known).await
+    pub async fn trust_changed(&self, known: Moment) -> Moment {
+        self.tenure.other_until(known).await
     }
 
-    /// How long it is to the [`Self::deadline`]; zero once it has passed.
+    /// How long it is to [`Self::trusted_until`]; zero once that has passed.
     #[must_use]
-    pub fn time_left(&self) -> Duration {
-        self.deadline().since(clock::now())
+    pub fn trust_left(&self) -> Duration {
+        self.trusted_until().since(clock::now())
     }
 
     /// Puts a future under the term: it takes no step once trust is over, as the work of
@@ -108,18 +108,18 @@ impl Term {
     /// you hung from it.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
-        self.grip.token()
+        self.tenure.token()
     }
 
     /// Waits for the end of the term, and says why it ended. Cancel-safe.
     pub async fn lost(&self) -> Lost {
-        self.grip.ended().await
+        self.tenure.ended().await
     }
 
     /// How the term ended, if it has.
     #[must_use]
     pub fn end(&self) -> Option<Lost> {
-        self.grip.lost()
+        self.tenure.lost()
     }
 
     /// Asks the store whether the term is held, instead of trusting. Another holder's name there
@@ -135,7 +135,7 @@ impl Term {
             return Ok(false);
         }
         let (answer, answered) = oneshot::channel();
-        let (lease, term) = (self.grip.lease.clone(), self.grip.term);
+        let (lease, term) = (self.tenure.lease.clone(), self.tenure.term);
         self.commands.send(Command::Confirm { lease, term, answer });
         match answered.await {
             Ok(Some(held)) => Ok(held && self.is_held()),
@@ -170,7 +170,7 @@ impl Term {
     }
 
     fn hand_over(&self, successor: Option<MemberId>) {
-        let (lease, term) = (self.grip.lease.clone(), self.grip.term);
+        let (lease, term) = (self.tenure.lease.clone(), self.tenure.term);
         self.commands.send(Command::Resign { lease, term, successor });
     }
 }
@@ -178,9 +178,9 @@ impl Term {
 impl fmt::Debug for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Term")
-            .field("lease", &self.grip.lease)
-            .field("term", &self.grip.term)
-            .field("lost", &self.grip.lost())
+            .field("lease", &self.tenure.lease)
+            .field("term", &self.tenure.term)
+            .field("lost", &self.tenure.lost())
             .finish_non_exhaustive()
     }
 }

@@ -43,8 +43,8 @@ pub use process::Process;
 pub use road::Conditions;
 pub use world::{Holding, Judge, World};
 
-use crate::grip::Grip;
 use crate::mutant::Mutant;
+use crate::tenure::Tenure;
 
 /// The thread that this code runs on; nothing outside of a world.
 #[must_use]
@@ -58,9 +58,9 @@ pub(crate) fn planted(mutant: Mutant) -> bool {
 }
 
 /// A term was elected.
-pub(crate) fn gripped(grip: &Arc<Grip>) {
+pub(crate) fn tenure_began(tenure: &Arc<Tenure>) {
     if let Some(here) = here() {
-        here.space.gripped(&here.process, grip);
+        here.space.tenure_began(&here.process, tenure);
     }
 }
 

@@ -27,14 +27,14 @@ async fn each_outcome_has_its_name() {
     drop(leadership);
     pause(50).await;
     let next = soon(b.try_lead("scheduler")).await.unwrap();
-    assert!(matches!(&next, Attempt::Elected(it) if it.term() == 2), "{next:?}");
+    assert!(matches!(&next, Attempt::Elected(it) if it.number() == 2), "{next:?}");
     drop(next);
     pause(50).await;
     let held_back = soon(b.try_lead("scheduler")).await.unwrap();
     drop(held_back);
     pause(50).await;
     // An attempt that fails leaves no candidacy behind.
-    let other = soon(a.try_lead(Candidacy::new("scheduler").electable(false))).await.unwrap();
+    let other = soon(a.try_lead(Candidacy::new("scheduler").follow_only())).await.unwrap();
     assert!(matches!(other, Attempt::Conflict), "{other:?}");
     assert!(a.campaign("scheduler").is_ok());
 }
@@ -77,7 +77,7 @@ async fn an_election_that_nobody_claims_is_kept_for_the_next_call() {
     assert!(tokio::time::timeout(patience, campaign.elected()).await.is_err());
     store.recover();
     until("it leads", || node.is_leader("scheduler")).await;
-    assert_eq!(soon(campaign.elected()).await.unwrap().term(), 1);
+    assert_eq!(soon(campaign.elected()).await.unwrap().number(), 1);
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn one_call_runs_only_on_the_leader() {
     let (a, b) = (join(&store, "a").await, join(&store, "b").await);
     let mut campaign = a.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
-    let term = soon(a.run_if_leader("scheduler", |term| async move { term.term() })).await;
+    let term = soon(a.run_if_leader("scheduler", |term| async move { term.number() })).await;
     assert_eq!(term, Some(1));
     assert_eq!(soon(b.run_if_leader("scheduler", |_| async { 7 })).await, None);
     assert_eq!(b.leader("scheduler").await.unwrap().unwrap().node, "a", "b did not contend");
@@ -95,7 +95,7 @@ async fn one_call_runs_only_on_the_leader() {
     let long = a.run_if_leader("scheduler", |_| async { std::future::pending::<()>().await });
     let (ended, resigned) = tokio::join!(soon(long), async {
         pause(50).await;
-        soon(leadership.resign()).await
+        soon(leadership.release()).await
     });
     assert_eq!((ended, resigned), (None, Ok(())));
 }

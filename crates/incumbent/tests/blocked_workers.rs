@@ -18,7 +18,7 @@ fn leadership_outlasts_blocked_workers() {
         let leadership = soon(campaign.elected()).await.unwrap();
         (node, campaign, leadership)
     });
-    let (rival_store, term) = (store.clone(), leadership.term());
+    let (rival_store, term) = (store.clone(), leadership.number());
 
     // Both workers are in a blocking call from here on.
     let stuck = Arc::new(Barrier::new(3));
@@ -41,7 +41,7 @@ fn leadership_outlasts_blocked_workers() {
         assert!(stolen.is_err(), "F17, F31: the leader was blocked for three ttls, and lost");
     });
     assert!(leadership.is_held() && node.is_leader("scheduler"));
-    assert_eq!(leadership.term(), term);
+    assert_eq!(leadership.number(), term);
     drop((leadership, campaign));
     application.shutdown_background();
 }

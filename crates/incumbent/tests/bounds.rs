@@ -3,7 +3,7 @@
 mod common;
 
 use incumbent::{
-    Campaign, Cluster, Lead, Leadership, LeaseWatch, Node, OpenStore, Subscription, Term,
+    Campaign, Cluster, LeaderTask, Leadership, LeaseWatch, Node, OpenStore, Subscription, Term,
 };
 
 fn shared<T: Send + Sync + 'static>() {}
@@ -14,7 +14,7 @@ fn sent<T: Send>(value: T) -> T {
 
 #[tokio::test]
 async fn handles_and_futures_can_be_sent() {
-    shared::<(Node, Cluster, OpenStore, Term, Lead)>();
+    shared::<(Node, Cluster, OpenStore, Term, LeaderTask)>();
     shared::<(Campaign, Leadership, Subscription, LeaseWatch)>();
     let store = sent(incumbent::open("solo:")).await.unwrap();
     let node = sent(common::builder("a").join(store)).await.unwrap();
@@ -24,7 +24,7 @@ async fn handles_and_futures_can_be_sent() {
     sent(node.run_if_leader("scheduler", |_| async {})).await;
     sent(node.leader("scheduler")).await.unwrap();
     drop(sent(node.try_lead("other")).await.unwrap());
-    sent(leadership.resign()).await.unwrap();
+    sent(leadership.release()).await.unwrap();
     drop(campaign);
     sent(node.leave()).await.unwrap();
 }

@@ -35,16 +35,16 @@ async fn anyone_can_ask_who_leads_without_joining() {
 async fn a_watch_gives_the_present_state_first_and_then_the_changes() {
     for store in [OpenStore::from(Moody::new()), OpenStore::from(Moody::silent())] {
         let cluster = Cluster::new(&store, "test").unwrap();
-        let mut watch = cluster.watch("scheduler").unwrap();
-        assert_eq!(soon(watch.next()).await.unwrap().leader, None);
+        let mut watch = cluster.watch_lease("scheduler").unwrap();
+        assert_eq!(soon(watch.recv()).await.unwrap().leader, None);
         let node = join(&store, "a").await;
         let mut campaign = node.campaign("scheduler").unwrap();
         let leadership = soon(campaign.elected()).await.unwrap();
-        let state = soon(watch.next()).await.unwrap();
+        let state = soon(watch.recv()).await.unwrap();
         assert_eq!(state.leader.map(|leader| leader.node).as_deref(), Some("a"));
         drop(campaign);
         drop(leadership);
-        assert_eq!(soon(watch.next()).await.unwrap().leader, None);
+        assert_eq!(soon(watch.recv()).await.unwrap().leader, None);
     }
 }
 
@@ -59,7 +59,8 @@ async fn the_leader_resigns_when_asked_through_the_store_without_hints() {
         for _ in 0..3 {
             let leadership = soon(campaign.elected()).await.unwrap();
             let asked = soon(cluster.request_resign("scheduler")).await.unwrap();
-            assert_eq!((asked.node.as_str(), asked.term), ("a", leadership.term()));
+            let asked = asked.leader.unwrap();
+            assert_eq!((asked.node.as_str(), asked.term), ("a", leadership.number()));
             assert_eq!(soon(leadership.lost()).await.why, Loss::Resigned);
         }
     }
@@ -81,7 +82,7 @@ async fn a_requested_transfer_reaches_the_node_that_it_names() {
     soon(cluster.request_transfer("scheduler", "c")).await.unwrap();
     soon(leadership.lost()).await;
     drop(leadership);
-    assert_eq!(soon(c.elected()).await.unwrap().term(), 2);
+    assert_eq!(soon(c.elected()).await.unwrap().number(), 2);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn preferred(store: &OpenStore) -> usize {
 fn serve(node: &Node, families: &[&str]) {
     for name in families {
         let work = |duty: incumbent::Duty| async move {
-            duty.stopped().await;
+            duty.lost().await;
             Ok(())
         };
         node.serve(family(*name).duties(["only"]).run(work)).unwrap();

@@ -122,7 +122,7 @@ async fn what_ends_its_process_comes_back_too() {
         let name = format!("new-{}", crashed.len());
         let node = soon(builder(&name).join(OpenStore::from(path.clone()))).await.unwrap();
         let family = shards("2", 2).run(|duty| async move {
-            duty.stopping().cancelled().await;
+            duty.token().cancelled().await;
             Ok(())
         });
         let serving = node.serve(family).unwrap();

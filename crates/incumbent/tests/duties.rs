@@ -184,7 +184,7 @@ async fn what_cannot_be_served_is_refused_with_a_reason() {
     assert!(matches!(node.serve(idle("a", &[""])), Err(ServeError::Name(_))));
     let _first = node.serve(idle("a", &[])).unwrap();
     assert!(matches!(node.serve(idle("a", &[])), Err(ServeError::Duplicate { .. })));
-    let hermit = soon(steady("hermit").membership(false).join(&store)).await.unwrap();
+    let hermit = soon(steady("hermit").without_membership().join(&store)).await.unwrap();
     let refused = hermit.serve(idle("a", &[])).unwrap_err();
     assert!(refused.to_string().contains("membership"), "{refused}");
     soon(node.leave()).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_composite_runs_its_parts_as_one() {
         let tell = tell.clone();
         async move {
             let _ = tell.send((duty.name().to_owned(), duty.parts().to_vec()));
-            duty.stopping().cancelled().await;
+            duty.token().cancelled().await;
             Ok(())
         }
     });
@@ -237,7 +237,7 @@ async fn each_start_of_a_duty_gets_a_clone_of_what_it_needs() {
         started,
         |started, duty| async move {
             started.send(duty.name().to_owned())?;
-            duty.stopped().await;
+            duty.lost().await;
             Ok(())
         },
     );

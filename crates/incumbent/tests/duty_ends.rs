@@ -9,15 +9,14 @@ use std::time::Duration;
 
 use common::ledger::Ledger;
 use common::{join, memory, next_event, pause, soon, steady, until};
-use incumbent::{Drain, Event, Family, Loss, MemberState, Node, OnDone, OpenStore, family};
+use incumbent::{
+    Event, Family, Loss, MemberState, Node, OnDone, OpenStore, Overdue, Strictness, family,
+};
 
 const SHORT: Duration = Duration::from_millis(20);
 
 fn one() -> Family {
-    family("f")
-        .duties(["one"])
-        .restart_pause(SHORT, Duration::from_secs(10))
-        .drain_timeout(SHORT * 10)
+    family("f").duties(["one"]).restart_pause(SHORT, Duration::from_secs(10)).grace(SHORT * 10)
 }
 
 fn about_duty(event: &Event) -> bool {
@@ -95,7 +94,7 @@ async fn failures_and_panics_are_told_in_order_and_the_duty_is_started_again() {
                 1 => panic!("second"),
                 2 => Err("third".into()),
                 _ => {
-                    duty.stopped().await;
+                    duty.lost().await;
                     Ok(())
                 }
             }
@@ -176,7 +175,7 @@ async fn a_duty_that_says_ready_in_time_stays() {
             duty.ready();
             duty.ready();
             duty.progress("at 3 of 7");
-            duty.stopped().await;
+            duty.lost().await;
             Ok(())
         }
     });
@@ -194,12 +193,12 @@ async fn a_duty_is_told_to_stop_and_has_time_to() {
     let node = soon(steady("a").join(memory())).await.unwrap();
     let (ended, aborted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (ends, aborts) = (Arc::clone(&ended), Arc::clone(&aborted));
-    let work = family("f").duties(["kind", "stubborn"]).drain_timeout(Duration::from_secs(1)).run(
-        move |duty| {
+    let work =
+        family("f").duties(["kind", "stubborn"]).grace(Duration::from_secs(1)).run(move |duty| {
             let (ends, aborts) = (Arc::clone(&ends), Arc::clone(&aborts));
             async move {
                 assert!(duty.is_held() && duty.deadline().is_none());
-                duty.stopping().cancelled().await;
+                duty.token().cancelled().await;
                 assert!(!duty.is_held() && duty.deadline().is_some());
                 if duty.name() == "stubborn" {
                     let _guard = Dropped(aborts);
@@ -209,8 +208,7 @@ async fn a_duty_is_told_to_stop_and_has_time_to() {
                 ends.fetch_add(1, Ordering::SeqCst);
                 Ok(())
             }
-        },
-    );
+        });
     let serving = node.serve(work).unwrap();
     until("both run", || serving.running() == 2).await;
     pause(100).await;
@@ -221,12 +219,12 @@ async fn a_duty_is_told_to_stop_and_has_time_to() {
 
 /// Blocks until it is let go, whatever it is told.
 fn blocking(
-    drain: Drain,
+    overdue: Overdue,
     free: &Arc<AtomicBool>,
     runs: &Arc<AtomicUsize>,
 ) -> incumbent::FamilyWork {
     let (free, runs) = (Arc::clone(free), Arc::clone(runs));
-    one().on_overdue_drain(drain).run_blocking(move |_| {
+    one().on_overdue(overdue).run_blocking(move |_| {
         runs.fetch_add(1, Ordering::SeqCst);
         while !free.load(Ordering::SeqCst) {
             std::thread::park_timeout(Duration::from_millis(5));
@@ -236,26 +234,26 @@ fn blocking(
 }
 
 /// A node that runs a duty which blocks, and another that is told to run it instead.
-async fn stuck(drain: Drain, free: &Arc<AtomicBool>, ledger: &Ledger) -> (Node, Node) {
+async fn stuck(overdue: Overdue, free: &Arc<AtomicBool>, ledger: &Ledger) -> (Node, Node) {
     let store = memory();
-    let ttl = Duration::from_secs(if drain == Drain::Evict { 3 } else { 12 });
+    let ttl = Duration::from_secs(if overdue == Overdue::Evict { 3 } else { 12 });
     let stuck = soon(steady("stuck").ttl(ttl).join(&store)).await.unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
-    stuck.serve(blocking(drain, free, &runs)).unwrap();
+    stuck.serve(blocking(overdue, free, &runs)).unwrap();
     until("it blocks", || runs.load(Ordering::SeqCst) == 1).await;
     let other = recording(&store, "other", ledger).await;
     (stuck, other)
 }
 
 async fn move_to_other(node: &Node) {
-    let wished = soon(node.cluster().pin("f/one", "other", true)).await.unwrap();
-    assert_eq!(wished.intents.len(), 1);
+    let asked = soon(node.cluster().pin("f/one", "other", Strictness::Required)).await.unwrap();
+    assert_eq!(asked.intents.len(), 1);
 }
 
 #[tokio::test]
 async fn blocking_work_that_does_not_stop_is_waited_for() {
     let (free, ledger) = (Arc::new(AtomicBool::new(false)), Ledger::default());
-    let (_stuck, other) = stuck(Drain::Wait, &free, &ledger).await;
+    let (_stuck, other) = stuck(Overdue::Wait, &free, &ledger).await;
     move_to_other(&other).await;
     pause(2500).await;
     assert!(ledger.running().is_empty(), "it still runs where it was");
@@ -266,7 +264,7 @@ async fn blocking_work_that_does_not_stop_is_waited_for() {
 #[tokio::test]
 async fn blocking_work_may_overlap_where_that_is_chosen() {
     let (free, ledger) = (Arc::new(AtomicBool::new(false)), Ledger::default());
-    let (_stuck, other) = stuck(Drain::Overlap, &free, &ledger).await;
+    let (_stuck, other) = stuck(Overdue::Overlap, &free, &ledger).await;
     move_to_other(&other).await;
     ledger.spread(&[("other", 1)]).await;
     free.store(true, Ordering::SeqCst);
@@ -275,7 +273,7 @@ async fn blocking_work_may_overlap_where_that_is_chosen() {
 #[tokio::test]
 async fn a_member_whose_work_does_not_stop_is_evicted_where_that_is_chosen() {
     let (free, ledger) = (Arc::new(AtomicBool::new(false)), Ledger::default());
-    let (stuck, other) = stuck(Drain::Evict, &free, &ledger).await;
+    let (stuck, other) = stuck(Overdue::Evict, &free, &ledger).await;
     let mut notices = stuck.subscribe();
     move_to_other(&other).await;
     let evicted = Loss::Closed(MemberState::Evicted);

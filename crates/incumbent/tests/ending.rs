@@ -44,7 +44,7 @@ async fn a_guard_outlives_neither_its_leadership_nor_its_term() {
     let node = join(&memory(), "a").await;
     let mut campaign = node.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
-    let term = leadership.handle();
+    let term = leadership.term();
     assert_eq!(term.guard(async { 7 }).await, Some(7));
     let endless = spawn(term.guard(std::future::pending::<()>()));
     drop(leadership);
@@ -109,7 +109,7 @@ async fn o2_no_step_past_trust_whatever_the_store_does() {
 
 async fn step(term: Term, (steps, late): (Arc<AtomicUsize>, Arc<AtomicUsize>)) {
     loop {
-        let until = term.deadline();
+        let until = term.trusted_until();
         steps.fetch_add(1, Ordering::SeqCst);
         if clock::now() >= until {
             late.fetch_add(1, Ordering::SeqCst);

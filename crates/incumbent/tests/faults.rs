@@ -83,7 +83,7 @@ async fn work(term: Term, seen: Arc<Sightings>) -> incumbent::WorkResult {
 /// Each elected is followed by its lost; says how many there were.
 async fn pairs(mut notices: incumbent::Subscription) -> usize {
     let (mut held, mut elections) = (None, 0);
-    while let Some(notice) = notices.next().await {
+    while let Some(notice) = notices.recv().await {
         match notice.event {
             Event::Elected { term, .. } => {
                 assert_eq!(held.replace(term), None, "F25");
@@ -118,7 +118,7 @@ impl Sightings {
         }
         let after = clock::now();
         let mut by_term = self.by_term.lock().unwrap();
-        let span = by_term.entry(term.term()).or_insert(Span { first: after, last: before });
+        let span = by_term.entry(term.number()).or_insert(Span { first: after, last: before });
         span.first = span.first.min(after);
         span.last = span.last.max(before);
     }

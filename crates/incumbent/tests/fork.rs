@@ -19,7 +19,7 @@ async fn o7_a_forked_child_does_not_trust_and_its_parent_goes_on() {
         ForkResult::Child => {
             let trusts = leadership.is_held()
                 || node.is_leader("scheduler")
-                || leadership.time_left() > std::time::Duration::ZERO;
+                || leadership.trust_left() > std::time::Duration::ZERO;
             // SAFETY: nothing of the parent's is to be dropped here.
             unsafe { nix::libc::_exit(i32::from(trusts)) }
         }

@@ -9,15 +9,15 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use common::{builder, memory};
-use incumbent::blocking;
+use incumbent::blocking::Wait;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
 /// Whether a callback is called, which only happens where tasks run.
 fn is_told(name: &str) -> bool {
-    let Ok(node) = blocking::join(builder(name), memory()) else { return false };
+    let Ok(node) = builder(name).join(memory()).wait() else { return false };
     let (sender, told) = mpsc::channel();
-    let observer = node.observe(move |_| {
+    let observer = node.on_notice(move |_| {
         let _ = sender.send(());
     });
     observer.detach();

@@ -16,9 +16,9 @@ async fn who_resigns_does_not_win_again_at_once() {
     let leadership = soon(mine.elected()).await.unwrap();
     let mut theirs = second.campaign("scheduler").unwrap();
     pause(100).await;
-    soon(leadership.resign()).await.unwrap();
+    soon(leadership.release()).await.unwrap();
     let next = soon(theirs.elected()).await.unwrap();
-    assert_eq!(next.term(), 2, "F30: the other wins, and nobody in between");
+    assert_eq!(next.number(), 2, "F30: the other wins, and nobody in between");
     assert!(!first.is_leader("scheduler"));
 }
 
@@ -26,8 +26,8 @@ async fn who_resigns_does_not_win_again_at_once() {
 async fn who_resigns_alone_leads_again_after_a_while() {
     let node = join(&memory(), "a").await;
     let mut campaign = node.campaign("scheduler").unwrap();
-    soon(soon(campaign.elected()).await.unwrap().resign()).await.unwrap();
-    assert_eq!(soon(campaign.elected()).await.unwrap().term(), 2);
+    soon(soon(campaign.elected()).await.unwrap().release()).await.unwrap();
+    assert_eq!(soon(campaign.elected()).await.unwrap().number(), 2);
 }
 
 #[tokio::test]
@@ -43,15 +43,15 @@ async fn a_transfer_reaches_the_node_that_it_names() {
         others.push((node, campaign));
     }
     pause(100).await;
-    let Err((leadership, error)) = soon(leadership.transfer("nobody")).await else {
+    let Err((leadership, error)) = soon(leadership.release_to("nobody")).await else {
         panic!("nobody is called that");
     };
     assert!(matches!(error, ClusterError::NoSuchMember { .. }));
     assert!(leadership.is_held(), "nothing was changed");
-    soon(leadership.transfer("c")).await.unwrap();
+    soon(leadership.release_to("c")).await.unwrap();
     let (_, campaign) = others.get_mut(1).unwrap();
     let next = soon(campaign.elected()).await.unwrap();
-    assert_eq!(next.term(), 2);
+    assert_eq!(next.number(), 2);
     assert_eq!(leader.leader("scheduler").await.unwrap().unwrap().node, "c");
 }
 
@@ -113,7 +113,7 @@ async fn the_longest_running_goes_first() {
 async fn a_node_that_is_not_electable_never_leads() {
     let store = memory();
     let watcher = join(&store, "watcher").await;
-    let candidacy = Candidacy::new("scheduler").electable(false);
+    let candidacy = Candidacy::new("scheduler").follow_only();
     let mut campaign = watcher.campaign(candidacy).unwrap();
     let waiting = tokio::time::timeout(Duration::from_millis(2500), campaign.elected()).await;
     assert!(waiting.is_err(), "it would have been elected");
@@ -130,7 +130,7 @@ async fn the_payload_and_address_of_the_leader_can_be_read() {
     let leader = node.leader("scheduler").await.unwrap().unwrap();
     assert_eq!(leader.address.as_deref(), Some("10.0.0.7:80"));
     assert_eq!(leader.payload.as_deref(), Some("queue=7"));
-    assert_eq!((leader.node.as_str(), leader.term), ("a", leadership.term()));
+    assert_eq!((leader.node.as_str(), leader.term), ("a", leadership.number()));
     assert!(leader.since_ms.is_some());
 }
 

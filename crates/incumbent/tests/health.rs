@@ -60,7 +60,7 @@ async fn each_outage_is_told_once_and_so_is_its_end() {
     assert!(health.last_turn < Duration::from_secs(10), "the thread goes on: {health:?}");
     let mut late = node.subscribe();
     let Some(Event::State(State { store_error: Some(error), .. })) =
-        soon(late.next()).await.map(|notice| notice.event)
+        soon(late.recv()).await.map(|notice| notice.event)
     else {
         panic!("who comes during the outage is told of it");
     };
@@ -83,8 +83,8 @@ async fn the_trust_that_is_left_is_that_of_the_terms() {
     let node = soon(steady("a").join(memory())).await.unwrap();
     let mut campaign = node.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
-    let (before, left) = (leadership.time_left(), node.health().trust_left);
-    let after = leadership.time_left();
+    let (before, left) = (leadership.trust_left(), node.health().trust_left);
+    let after = leadership.trust_left();
     // Unless a beat came in between, it lies between the two.
     assert!(before >= left && left >= after || after > before, "{before:?} {left:?} {after:?}");
 }

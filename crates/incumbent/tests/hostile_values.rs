@@ -72,7 +72,7 @@ async fn prepares_after(hook: fn() -> WorkResult) {
     let (old, new) = (join(&store, "old").await, join(&store, "new").await);
     let mut notices = old.subscribe();
     let _old = old.serve(one("1").run(|duty| async move {
-        duty.stopped().await;
+        duty.lost().await;
         Ok(())
     }));
     next_event(&mut notices, |event| matches!(event, Event::DutyStarted { .. })).await;
@@ -86,7 +86,7 @@ async fn prepares_after(hook: fn() -> WorkResult) {
     });
     let mut notices = new.subscribe();
     let _new = new.serve(prepared.run(|duty| async move {
-        duty.stopped().await;
+        duty.lost().await;
         Ok(())
     }));
     next_event(&mut notices, |event| matches!(event, Event::DutyStarted { .. })).await;
@@ -145,7 +145,7 @@ async fn o8_an_observer_whose_panic_panics_is_called_again() {
     let node = soon(builder("a").join(&memory())).await.unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let _observer = node.observe(move |_| {
+    let _observer = node.on_notice(move |_| {
         if counted.fetch_add(1, Ordering::SeqCst) == 0 {
             std::panic::panic_any(Failure(Hostile::PanicsWhenDropped));
         }

@@ -14,7 +14,7 @@ fn known(node: &Node) -> Option<String> {
 }
 
 fn follower() -> Candidacy {
-    Candidacy::new("scheduler").electable(false)
+    Candidacy::new("scheduler").follow_only()
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn candidates_and_followers_know_who_leads_and_hear_of_each_new_leader() {
     assert_eq!(a.known_leader("scheduler").unwrap().age, Duration::ZERO);
     assert!(c.known_leader("other").is_none(), "nobody follows that");
     let Some(Event::State(State { leaders, .. })) =
-        soon(c.subscribe().next()).await.map(|notice| notice.event)
+        soon(c.subscribe().recv()).await.map(|notice| notice.event)
     else {
         panic!("the state comes first");
     };
@@ -60,7 +60,7 @@ async fn candidates_and_followers_know_who_leads_and_hear_of_each_new_leader() {
     }
     assert!(exchanges() - before < 100, "nobody is asked");
 
-    soon(leadership.resign()).await.unwrap();
+    soon(leadership.release()).await.unwrap();
     assert_ne!(known(&a).as_deref(), Some("a"), "it knows first that it doesn't lead");
     let _leadership = soon(second.elected()).await.unwrap();
     let b_leads = |event: &Event| matches!(event, Event::LeaderChanged { leader: Some(Leader { node, term: 2, .. }), .. } if node == "b");
@@ -96,7 +96,7 @@ async fn f55_a_leader_that_died_is_not_named_for_ever_by_one_that_only_follows()
     let a = soon(builder("a").join(path.clone())).await.unwrap();
     let mut campaign = a.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
-    let c = soon(builder("c").membership(false).join(store)).await.unwrap();
+    let c = soon(builder("c").without_membership().join(store)).await.unwrap();
     let _follows = c.campaign(follower()).unwrap();
     until("c knows", || known(&c).as_deref() == Some("a")).await;
     // As good as dead, and nobody is there to close it.

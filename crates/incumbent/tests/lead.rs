@@ -69,7 +69,7 @@ async fn a_closure_that_panics_before_its_future_exists_frees_the_lease() {
     let mut notices = node.subscribe();
     let _lead = node
         .lead("scheduler", |term: Term| {
-            assert!(term.term() != 1, "as planned");
+            assert!(term.number() != 1, "as planned");
             async { Ok(()) }
         })
         .unwrap();
@@ -94,7 +94,7 @@ async fn work_that_stops_because_it_leads_no_more_is_not_done() {
     first.resign();
     assert_eq!(soon(first.lost()).await.why, Loss::Resigned);
     until("it leads again", || lead.is_leader()).await;
-    assert!(lead.term().unwrap().term() > first.term());
+    assert!(lead.term().unwrap().number() > first.number());
     assert_eq!(soon(lead.stop()).await, Finish::Stopped);
     assert_eq!(node.leader("scheduler").await.unwrap(), None);
 }
@@ -102,7 +102,7 @@ async fn work_that_stops_because_it_leads_no_more_is_not_done() {
 #[tokio::test]
 async fn the_lease_is_freed_after_the_work_has_ended() {
     let store = memory();
-    let node = builder("a").drain(Duration::from_secs(20)).join(&store).await.unwrap();
+    let node = builder("a").grace(Duration::from_secs(20)).join(&store).await.unwrap();
     let ended_at = Arc::new(AtomicU64::new(0));
     let ended = Arc::clone(&ended_at);
     let lead = node
@@ -110,7 +110,7 @@ async fn the_lease_is_freed_after_the_work_has_ended() {
             let ended = Arc::clone(&ended);
             async move {
                 term.lost().await;
-                assert!(term.time_left() > Duration::ZERO, "there is time to end in order");
+                assert!(term.trust_left() > Duration::ZERO, "there is time to end in order");
                 // Longer than a ttl: trust goes on while the work ends in order.
                 pause(1500).await;
                 ended.store(incumbent::clock::now().as_nanos(), Ordering::SeqCst);
@@ -130,7 +130,7 @@ async fn the_lease_is_freed_after_the_work_has_ended() {
 }
 
 #[tokio::test]
-async fn work_that_does_not_end_within_its_drain_is_aborted() {
+async fn work_that_does_not_end_within_its_grace_is_aborted() {
     struct Fallen(Arc<AtomicUsize>);
     impl Drop for Fallen {
         fn drop(&mut self) {
@@ -140,7 +140,7 @@ async fn work_that_does_not_end_within_its_drain_is_aborted() {
     let node = join(&memory(), "a").await;
     let fallen = Arc::new(AtomicUsize::new(0));
     let witness = Arc::clone(&fallen);
-    let candidacy = Candidacy::new("scheduler").drain(Duration::from_millis(100));
+    let candidacy = Candidacy::new("scheduler").grace(Duration::from_millis(100));
     let lead = node
         .lead(candidacy, move |_| {
             let guard = Fallen(Arc::clone(&witness));
@@ -231,7 +231,7 @@ async fn each_start_of_work_gets_a_clone_of_what_it_needs() {
     let lead = node
         .lead_with("scheduler", state, |(count, started), term| async move {
             let before = count.fetch_add(1, Ordering::SeqCst);
-            started.send((before, term.term()))?;
+            started.send((before, term.number()))?;
             if before < 2 {
                 return Err("once more".into());
             }

@@ -35,7 +35,7 @@ async fn work_ends_then_leases_are_freed_then_the_member_leaves() {
     let lost = |event: &Event| matches!(event, Event::Lost { .. } | Event::Ended { .. });
     assert!(matches!(next_event(&mut notices, lost).await, Event::Lost { why: Loss::Leaving, .. }));
     next_event(&mut notices, |event| *event == Event::Left).await;
-    assert!(soon(notices.next()).await.is_none(), "nothing comes after it has left");
+    assert!(soon(notices.recv()).await.is_none(), "nothing comes after it has left");
     let members = soon(node.cluster().members()).await.unwrap();
     let left = members.iter().find(|member| member.id == id).unwrap();
     assert_eq!(left.state, MemberState::Left);
@@ -58,7 +58,7 @@ async fn others_take_over_at_once_after_an_orderly_departure() {
     let mut campaign = heir.campaign("scheduler").unwrap();
     pause(50).await;
     soon(slow.leave()).await.unwrap();
-    assert_eq!(soon(campaign.elected()).await.unwrap().term(), 2, "long before the ttl of 60 s");
+    assert_eq!(soon(campaign.elected()).await.unwrap().number(), 2, "long before the ttl of 60 s");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_node_that_is_dropped_while_it_joins_leaves_no_live_member() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn work_that_will_not_end_is_left_behind() {
     let store = memory();
-    let node = builder("a").drain(Duration::from_millis(200)).join(&store).await.unwrap();
+    let node = builder("a").grace(Duration::from_millis(200)).join(&store).await.unwrap();
     let release = Arc::new(AtomicBool::new(false));
     let released = Arc::clone(&release);
     let lead = node
@@ -147,7 +147,7 @@ async fn a_store_that_is_away_does_not_hold_up_a_departure() {
 #[tokio::test]
 async fn a_leadership_that_is_kept_is_told_and_then_left_behind() {
     let store = memory();
-    let node = builder("a").drain(Duration::from_millis(100)).join(&store).await.unwrap();
+    let node = builder("a").grace(Duration::from_millis(100)).join(&store).await.unwrap();
     let mut campaign = node.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
     assert!(matches!(soon(node.leave()).await, Err(LeaveError::WorkStillRuns { .. })));

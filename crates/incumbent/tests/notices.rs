@@ -18,14 +18,14 @@ async fn elected_and_lost_come_in_pairs_and_in_order() {
     let _slow = node.subscribe();
     let called = Arc::new(AtomicUsize::new(0));
     let calls = Arc::clone(&called);
-    let _panicking = node.observe(move |_| {
+    let _panicking = node.on_notice(move |_| {
         calls.fetch_add(1, Ordering::SeqCst);
         panic!("as planned");
     });
     let mut campaign = node.campaign("scheduler").unwrap();
     // Resigned, dropped, lost by an outage, withdrawn.
     let leadership = soon(campaign.elected()).await.unwrap();
-    soon(leadership.resign()).await.unwrap();
+    soon(leadership.release()).await.unwrap();
     drop(soon(campaign.elected()).await.unwrap());
     let leadership = soon(campaign.elected()).await.unwrap();
     store.fail();
@@ -42,9 +42,9 @@ async fn elected_and_lost_come_in_pairs_and_in_order() {
     let mut last = 0;
     let mut pairs = 0;
     let mut seen = 0;
-    let first = soon(notices.next()).await.unwrap();
+    let first = soon(notices.recv()).await.unwrap();
     assert!(matches!(first.event, Event::State(_)), "the state comes first: {first:?}");
-    while let Some(notice) = soon(notices.next()).await {
+    while let Some(notice) = soon(notices.recv()).await {
         seen += 1;
         assert!(notice.at_ms > 1_600_000_000_000);
         match notice.event {
@@ -70,7 +70,7 @@ async fn a_slow_observer_holds_up_nobody() {
     let store = memory();
     let node = join(&store, "a").await;
     let mut fresh = true;
-    node.observe(move |_| {
+    node.on_notice(move |_| {
         if std::mem::take(&mut fresh) {
             std::thread::park_timeout(Duration::from_secs(3));
         }
@@ -94,12 +94,12 @@ async fn a_late_subscriber_gets_the_state_first() {
     until("the view is there", || node.members().len() == 1).await;
     let mut notices = node.subscribe();
     let Some(Event::State(State { member, leads, duties, members, .. })) =
-        soon(notices.next()).await.map(|notice| notice.event)
+        soon(notices.recv()).await.map(|notice| notice.event)
     else {
         panic!("the state comes first");
     };
     assert_eq!(member, node.member());
-    assert_eq!(leads, [(leadership.lease().clone(), leadership.term())]);
+    assert_eq!(leads, [(leadership.lease().clone(), leadership.number())]);
     assert_eq!(members.len(), 1);
     assert!(duties.is_empty());
     drop(notices);

@@ -48,7 +48,7 @@ async fn an_outage_ends_work_in_time_and_the_node_leads_again_afterwards() {
         store.recover();
         until("F28: it works again", || working.load(Ordering::SeqCst)).await;
     }
-    assert!(lead.term().unwrap().term() > first.term());
+    assert!(lead.term().unwrap().number() > first.number());
     assert_eq!(soon(lead.stop()).await, Finish::Stopped);
 }
 

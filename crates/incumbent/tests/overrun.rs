@@ -33,7 +33,7 @@ fn be_doomed() {
     runtime.block_on(async {
         let node = join(&memory(), "a").await;
         let candidacy = Candidacy::new("scheduler")
-            .drain(Duration::from_millis(100))
+            .grace(Duration::from_millis(100))
             .on_overrun(Overrun::AbortProcess);
         let lead = node
             .lead_blocking(candidacy, |_| {
@@ -52,7 +52,7 @@ fn be_doomed() {
 async fn the_lease_of_work_that_overruns_is_not_freed_under_it() {
     let store = memory();
     let node = join(&store, "a").await;
-    let candidacy = Candidacy::new("scheduler").drain(Duration::from_millis(50));
+    let candidacy = Candidacy::new("scheduler").grace(Duration::from_millis(50));
     let lead = node
         .lead(candidacy, |_| async {
             // A task that never yields can't be aborted.

@@ -11,9 +11,9 @@ use incumbent::{LeaseName, Node, OpenStore, keys};
 async fn lead(node: &Node) -> u64 {
     let mut campaign = node.campaign("scheduler").unwrap();
     let leadership = soon(campaign.elected()).await.unwrap();
-    let term = leadership.term();
+    let term = leadership.number();
     drop(campaign);
-    soon(leadership.resign()).await.unwrap();
+    soon(leadership.release()).await.unwrap();
     term
 }
 

@@ -11,10 +11,10 @@ use std::time::Duration;
 use common::timeline::{MINUTE, Runs, Wall, minute, time};
 use common::{join, memory, pause, soon, steady, until};
 use incumbent::store::{Exchange, Found, Lane, Read};
-use incumbent::{CatchUp, Finish, Lead, LeaseName, Node, OpenStore, Schedule};
+use incumbent::{CatchUp, Finish, LeaderTask, LeaseName, Node, OpenStore, Schedule};
 
 /// A job whose runs are written down and always succeed.
-fn job(node: &Node, schedule: Schedule, runs: &Runs) -> Lead {
+fn job(node: &Node, schedule: Schedule, runs: &Runs) -> LeaderTask {
     let (runs, name) = (runs.clone(), node.name().to_owned());
     node.periodic("job", schedule, move |run| {
         let (runs, name) = (runs.clone(), name.clone());
@@ -331,7 +331,7 @@ async fn work_that_stops_when_it_is_told_to_is_not_done() {
             async move {
                 let _entered = entered;
                 if !tell.swap(true, Ordering::SeqCst) {
-                    run.stopping().cancelled().await;
+                    run.token().cancelled().await;
                 }
                 Ok(())
             }
@@ -379,17 +379,17 @@ async fn what_a_run_started_has_ended_before_it_is_done() {
 
 #[test]
 fn a_program_without_async_has_it_too() {
-    use incumbent::blocking;
+    use incumbent::blocking::Wait;
     let (store, wall, runs) = (memory(), Wall::at(0), Runs::default());
-    let node = blocking::join(common::builder("a"), &store).unwrap();
+    let node = common::builder("a").join(&store).wait().unwrap();
     let written = runs.clone();
     let job = node
-        .periodic("job", wall.minutely(), move |run| {
+        .periodic_blocking("job", wall.minutely(), move |run| {
             let _entered = written.enter("a", &run);
             Ok(())
         })
         .unwrap();
-    let cluster = node.as_async().cluster();
+    let cluster = node.cluster();
     let wait = |what: &str, condition: &dyn Fn() -> bool| {
         let deadline = incumbent::clock::now() + Duration::from_secs(60);
         while !condition() {
@@ -402,13 +402,13 @@ fn a_program_without_async_has_it_too() {
         wall.set(minute);
         let scheduled = Some(time(minute));
         wait("it is done", &|| {
-            let last = blocking::wait(cluster.last_success("job")).unwrap();
+            let last = cluster.last_success("job").wait().unwrap();
             last.and_then(|last| last.scheduled) == scheduled
         });
     }
     assert_eq!(runs.minutes(), [1, 2]);
-    assert_eq!(job.stop(), Finish::Stopped);
-    node.leave().unwrap();
+    assert_eq!(job.stop().wait(), Finish::Stopped);
+    node.leave().wait().unwrap();
 }
 
 #[test]

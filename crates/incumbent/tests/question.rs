@@ -67,7 +67,7 @@ async fn confirm_asks_the_store() {
     store.fail();
     assert!(soon(leadership.confirm()).await.is_err(), "the store can't say");
     store.recover();
-    let term = leadership.handle();
+    let term = leadership.term();
     drop(leadership);
     assert_eq!(soon(term.confirm()).await, Ok(false));
 }

@@ -25,7 +25,7 @@ async fn all_are_used_and_no_more_and_who_waits_gets_what_is_freed() {
         let node = steady(name).join(&store).await.unwrap();
         held.push(acquire(&node.slots("importers", 3).unwrap()).await);
     }
-    let mut numbers: Vec<u16> = held.iter().map(Slot::number).collect();
+    let mut numbers: Vec<u16> = held.iter().map(Slot::index).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [0, 1, 2]);
     assert!(held.iter().all(|slot| slot.is_held() && slot.fence().as_u64() == 1));
@@ -41,10 +41,10 @@ async fn all_are_used_and_no_more_and_who_waits_gets_what_is_freed() {
     pause(200).await;
     assert!(!waiting.is_finished());
     let freed = held.remove(1);
-    let (number, fence) = (freed.number(), freed.fence());
+    let (number, fence) = (freed.index(), freed.fence());
     soon(freed.release()).await.unwrap();
     let slot = soon(waiting).await.unwrap();
-    assert_eq!(slot.number(), number);
+    assert_eq!(slot.index(), number);
     assert!(slot.fence() > fence, "each slot's fence grows");
     // Slots of another name have nothing to do with it.
     let more = steady("e").join(&store).await.unwrap();
@@ -125,10 +125,10 @@ async fn nodes_that_count_differently_share_what_both_know() {
     }
     assert!(matches!(soon(two.try_acquire()).await.unwrap(), SlotAttempt::Full));
     let waiting = spawn(async move { two.acquire().await.unwrap() });
-    held.retain(|slot| slot.number() < 2);
+    held.retain(|slot| slot.index() < 2);
     pause(300).await;
     assert!(!waiting.is_finished(), "what the old doesn't know is not for it");
-    held.retain(|slot| slot.number() != 1);
+    held.retain(|slot| slot.index() != 1);
     assert_eq!(soon(waiting).await.unwrap().number(), 1);
 }
 
@@ -147,7 +147,7 @@ async fn what_can_not_be_is_said_at_once() {
     let slot = acquire(&slots).await;
     // Operators see it under its full name.
     let seen = node.leader("incumbent/slot/importers/0").await.unwrap().unwrap();
-    assert_eq!((seen.node.as_str(), seen.term), ("a", slot.term()));
+    assert_eq!((seen.node.as_str(), seen.term), ("a", slot.number()));
     let waits = slots.clone();
     let waiting = spawn(async move { waits.acquire().await.map(drop) });
     pause(100).await;
@@ -175,17 +175,17 @@ async fn a_store_that_is_away_is_not_a_full_house() {
 
 #[test]
 fn a_program_without_async_has_them_too() {
-    use incumbent::blocking;
-    let node = blocking::join(builder("a"), memory()).unwrap();
+    use incumbent::blocking::Wait;
+    let node = builder("a").join(memory()).wait().unwrap();
     let slots = node.slots("importers", 1).unwrap();
-    let slot = slots.acquire().unwrap();
-    assert!(slots.acquire_within(Duration::from_millis(100)).unwrap().is_none());
-    assert!(matches!(slots.try_acquire().unwrap(), SlotAttempt::Full));
+    let slot = slots.acquire().wait().unwrap();
+    assert!(slots.acquire_within(Duration::from_millis(100)).wait().unwrap().is_none());
+    assert!(matches!(slots.try_acquire().wait().unwrap(), SlotAttempt::Full));
     drop(slot);
-    let slot = slots.acquire_within(Duration::from_secs(60)).unwrap().unwrap();
+    let slot = slots.acquire_within(Duration::from_secs(60)).wait().unwrap().unwrap();
     assert_eq!(slot.fence().as_u64(), 2);
     drop(slot);
-    node.leave().unwrap();
+    node.leave().wait().unwrap();
 }
 
 /// What one node was told about each slot.
@@ -200,17 +200,17 @@ async fn hold_by_turns(node: Node, told: Histories, over: Arc<AtomicBool>) {
     while !over.load(Ordering::SeqCst) {
         let span = Duration::from_millis(500);
         let Some(slot) = slots.acquire_within(span).await.unwrap() else { continue };
-        assert!(slot.number() < COUNT);
+        assert!(slot.index() < COUNT);
         turns += 1;
-        let write = |entry| told.lock().unwrap().entry(slot.number()).or_default().push(entry);
-        write(Entry::Elected { at: clock::now().as_nanos(), term: slot.term() });
+        let write = |entry| told.lock().unwrap().entry(slot.index()).or_default().push(entry);
+        write(Entry::Elected { at: clock::now().as_nanos(), term: slot.number() });
         for _ in 0..20 + turns % 30 {
             let told = |entry| {
                 write(entry);
                 Ok(())
             };
             if !ask(&slot, told).unwrap() {
-                let (at, term) = (clock::now().as_nanos(), slot.term());
+                let (at, term) = (clock::now().as_nanos(), slot.number());
                 write(Entry::Lost { at, term, why: Loss::Other });
                 break;
             }

@@ -27,8 +27,8 @@ async fn hand_over_takes_no_poll_and_terms_grow() {
         for node in [&a, &b] {
             let mut campaign = node.campaign("scheduler").unwrap();
             let leadership = soon(campaign.elected()).await.unwrap();
-            assert!(leadership.term() > last);
-            last = leadership.term();
+            assert!(leadership.number() > last);
+            last = leadership.number();
             assert_eq!(soon(leadership.confirm()).await, Ok(true));
             drop(campaign);
             drop(leadership);
@@ -48,10 +48,11 @@ async fn requests_reach_the_leader_through_the_file() {
     let leadership = soon(campaign.elected()).await.unwrap();
     let operator = incumbent::Cluster::new(open(&directory).await, "test").unwrap();
     let asked = soon(operator.request_resign("scheduler")).await.unwrap();
-    assert_eq!(asked.term, leadership.term());
+    let asked = asked.leader.unwrap();
+    assert_eq!(asked.term, leadership.number());
     soon(leadership.lost()).await;
     drop(leadership);
-    assert!(soon(campaign.elected()).await.unwrap().term() > asked.term);
+    assert!(soon(campaign.elected()).await.unwrap().number() > asked.term);
 }
 
 #[tokio::test]
@@ -86,8 +87,8 @@ async fn a_second_name_for_the_file_ends_the_leadership_until_it_is_gone() {
     assert!(said.contains("other.db") && said.contains("2 names"), "{said}");
     soon(leadership.lost()).await;
     assert!(!leadership.is_held());
-    let term = leadership.term();
+    let term = leadership.number();
     drop(leadership);
     std::fs::remove_file(other).unwrap();
-    assert!(soon(campaign.elected()).await.unwrap().term() > term);
+    assert!(soon(campaign.elected()).await.unwrap().number() > term);
 }

@@ -14,8 +14,8 @@ use common::ledger::Ledger;
 use common::{memory, soon, steady};
 use incumbent::placement::{Grid, Place, Strategy};
 use incumbent::{
-    Cluster, ClusterError, Drain, DutyCondition, DutyDescription, DutyStanding, Node, OpenStore,
-    Workload, family,
+    Cluster, ClusterError, DutyCondition, DutyDescription, DutyStanding, Node, OpenStore, Overdue,
+    Strictness, Workload, family,
 };
 
 async fn node(store: &OpenStore, name: &str, ledger: &Ledger) -> Node {
@@ -142,9 +142,9 @@ async fn pins_moves_cordons_and_drains_are_obeyed() {
     soon(cluster.drain("one")).await.unwrap();
     ledger.spread(&[("two", 4)]).await;
     soon(cluster.undrain("one")).await.unwrap();
-    soon(cluster.pin("f/a", "one", true)).await.unwrap();
+    soon(cluster.pin("f/a", "one", Strictness::Required)).await.unwrap();
     common::until("a follows its pin", || on("a", "one")).await;
-    soon(cluster.pin("f/a", "two", true)).await.unwrap();
+    soon(cluster.pin("f/a", "two", Strictness::Required)).await.unwrap();
     common::until("a follows its new pin", || on("a", "two")).await;
     let pins = soon(cluster.intents()).await.unwrap();
     assert_eq!(pins.len(), 2, "the new pin replaced the old one, beside the freeze: {pins:?}");
@@ -173,8 +173,8 @@ async fn what_nobody_knows_can_be_named_without_harm() {
     let ledger = Ledger::default();
     let _one = node(&store, "one", &ledger).await;
     let cluster = Cluster::new(&store, "test").unwrap();
-    let wished = soon(cluster.pin("f/ghost", "nowhere", true)).await.unwrap();
-    assert_eq!(wished.unknown, ["f/ghost", "nowhere"]);
+    let asked = soon(cluster.pin("f/ghost", "nowhere", Strictness::Required)).await.unwrap();
+    assert_eq!(asked.unknown, ["f/ghost", "nowhere"]);
     assert_eq!(soon(cluster.pause("g/ghost")).await.unwrap().unknown, ["g/ghost"]);
     assert_eq!(soon(cluster.drain("nowhere")).await.unwrap().unknown, ["nowhere"]);
     assert_eq!(soon(cluster.move_duty("f/ghost", "one")).await.unwrap().unknown, ["f/ghost"]);
@@ -193,7 +193,7 @@ async fn failing_done_and_unplaced_duties_say_so() {
     let node = soon(steady("one").ttl(Duration::from_secs(4)).join(&store)).await.unwrap();
     let duties = ["failing", "done"].map(DutyDescription::named).into_iter();
     let picky = DutyDescription::named("picky").selector("disk", "gold");
-    let served = family("f").duties(duties.chain([picky])).on_overdue_drain(Drain::Wait);
+    let served = family("f").duties(duties.chain([picky])).on_overdue(Overdue::Wait);
     let work = served.run(|duty| async move {
         if duty.name() == "failing" { Err("as planned".into()) } else { Ok(()) }
     });
@@ -233,7 +233,7 @@ async fn a_dry_run_goes_by_the_leaders_strategy_and_says_what_it_cannot_know() {
     for name in ["one", "two"] {
         let node = soon(join(name)).await.unwrap();
         let work = family("f").duties(["a", "b", "c", "d"]).run(|duty| async move {
-            duty.stopping().cancelled().await;
+            duty.token().cancelled().await;
             Ok(())
         });
         node.serve(work).unwrap();

@@ -61,7 +61,7 @@ fn o43_work_from_before_a_panic_of_the_driver_is_waited_for() {
             async move {
                 assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0, "one run at a time");
                 let _running = Running(running);
-                duty.stopped().await;
+                duty.lost().await;
                 Ok(())
             }
         });
@@ -108,7 +108,7 @@ fn a_lease_that_is_lost_now_is_won_again() {
         assert!(process.lose("scheduler") && !process.lose("unknown"));
         assert!(!term.is_held(), "at this very instant");
         world.until(|| lead.is_leader()).await;
-        assert!(lead.term().unwrap().term() > term.term());
+        assert!(lead.term().unwrap().number() > term.number());
         assert_eq!(starts.load(Ordering::SeqCst), 2);
         node.leave().await.unwrap();
         tokio::time::sleep(Duration::from_secs(20)).await;

@@ -24,7 +24,7 @@ fn end(mut child: Child) {
 }
 
 fn builder(name: &str) -> Builder {
-    Node::builder().cluster("test").name(name).ttl(TTL).membership(false)
+    Node::builder().cluster("test").name(name).ttl(TTL).without_membership()
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn who_waits_on_the_same_machine_closes_the_dead_at_once() {
     let early = tokio::time::timeout(Duration::from_millis(300), candidate.elected()).await;
     assert!(early.is_err(), "the process lives");
     end(process);
-    assert_eq!(soon(candidate.elected()).await.unwrap().term(), 2);
+    assert_eq!(soon(candidate.elected()).await.unwrap().number(), 2);
     // Whoever is closed knows it by its next beat at the latest, or by asking.
     assert!(!leadership.confirm().await.unwrap());
     let lost = soon(leadership.lost()).await.why;
@@ -57,7 +57,7 @@ async fn one_that_was_dead_before_anybody_looked_is_closed_too() {
     end(process);
     let next = soon(builder("next").join(&store)).await.unwrap();
     let mut candidate = next.campaign("lease").unwrap();
-    assert_eq!(soon(candidate.elected()).await.unwrap().term(), 2);
+    assert_eq!(soon(candidate.elected()).await.unwrap().number(), 2);
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn without_evidence_or_without_looking_the_ttl_is_waited_for() {
     let (mut one, mut two) = (seen.campaign("one").unwrap(), silent.campaign("two").unwrap());
     let held = (soon(one.elected()).await.unwrap(), soon(two.elected()).await.unwrap());
     end(process);
-    let blind = soon(builder("blind").witness(false).join(&store)).await.unwrap();
+    let blind = soon(builder("blind").without_witness().join(&store)).await.unwrap();
     let looking = soon(builder("looking").join(&store)).await.unwrap();
     let (_one, _two) = (blind.campaign("one").unwrap(), looking.campaign("two").unwrap());
     pause(700).await;

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use incumbent::{Node, OpenStore, blocking, clock};
+use incumbent::blocking::Wait;
+use incumbent::{Node, OpenStore, clock};
 
 pub use history::{Entry, History, Loss};
 pub use stand::{Order, ask, stand};
@@ -87,7 +88,7 @@ struct Arena {
 struct Candidate {
     path: Proxy,
     history: Arc<Mutex<History>>,
-    node: blocking::Node,
+    node: Node,
     standing: JoinHandle<()>,
 }
 
@@ -100,7 +101,7 @@ impl Candidate {
         let written = Arc::clone(&history);
         let (joined, join) = channel();
         let standing = std::thread::spawn(move || {
-            let node = blocking::join(builder, store).expect("it joins");
+            let node = builder.join(store).wait().expect("it joins");
             let (_never, orders) = channel();
             joined.send(node.clone()).expect("somebody waits for it");
             let note = |entry| {
@@ -152,7 +153,7 @@ impl Arena {
         let mut histories = Vec::new();
         for candidate in self.candidates {
             // Whether it could say goodbye makes no difference.
-            let _ = candidate.node.leave();
+            let _ = candidate.node.leave().wait();
             candidate.standing.join().expect("its end");
             histories.push(std::mem::take(
                 &mut *candidate.history.lock().unwrap_or_else(PoisonError::into_inner),

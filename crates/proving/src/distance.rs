@@ -78,5 +78,5 @@ pub async fn hold_through_resets(store: impl Into<OpenStore>, proxy: &Proxy, tri
     assert!(leadership.is_held(), "it leads in the end");
     assert!(proxy.traffic().connections > opened, "new connections were made");
     let leader = node.leader("prize").await.expect("an answer").expect("a leader");
-    assert_eq!(leader.term, leadership.term(), "in the store it is the same term");
+    assert_eq!(leader.term, leadership.number(), "in the store it is the same term");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use incumbent_core::random::Random;
 use incumbent_core::records::{
-    Board, Content, Extra, FORMAT, FamilyProfile, Intent, IntentState, Wish,
+    Ask, Board, Content, Extra, FORMAT, FamilyProfile, Intent, IntentState,
 };
 use incumbent_core::store::{Exchange, Expect, Key, Write};
 use incumbent_core::{Event, LeaseName, Moment, keys};
@@ -44,9 +44,9 @@ pub struct ServePlan {
 
 /// What an operator asks about duties.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Steer {
     /// This, from now on.
-    Wish(Wish),
+    Ask(Ask),
     /// Nothing of what was asked before.
     TakeBack,
 }
@@ -132,7 +132,7 @@ pub(crate) fn serve(core: &mut Node, now: Moment, plan: &NodePlan, duties: &[Dut
     let profile = FamilyProfile {
         versions: serves.versions.clone(),
         acknowledge_ms: ttl,
-        drain_ms: ttl,
+        grace_ms: ttl,
         prepares: serves.prepares,
         ..FamilyProfile::default()
     };
@@ -144,19 +144,19 @@ pub(crate) fn serve(core: &mut Node, now: Moment, plan: &NodePlan, duties: &[Dut
 }
 
 /// What operators and accidents do to duties at an instant of a run.
-pub(crate) fn draw_ask(random: &mut Random, nodes: usize, duties: &[DutySpec]) -> Option<Ask> {
+pub(crate) fn draw_steer(random: &mut Random, nodes: usize, duties: &[DutySpec]) -> Option<Steer> {
     let duty = duties.get(random.below(duties.len().max(1) as u64) as usize)?;
     let duty = format!("{FAMILY}/{}", duty.name);
     // Never the first node, which must be able to run everything.
     let node = format!("node-{}", 2 + random.below(nodes as u64));
     Some(match random.below(9) {
-        0 | 1 => Ask::Wish(Wish::Pause { duty }),
-        2 => Ask::Wish(Wish::Pin { duty, node, required: false }),
-        3 => Ask::Wish(Wish::Move { duty, node }),
-        4 => Ask::Wish(Wish::Cordon { node }),
-        5 => Ask::Wish(Wish::Drain { node }),
-        6 => Ask::Wish(Wish::Pause { duty: "unknown/duty".to_owned() }),
-        _ => Ask::TakeBack,
+        0 | 1 => Steer::Ask(Ask::Pause { duty }),
+        2 => Steer::Ask(Ask::Pin { duty, node, required: false }),
+        3 => Steer::Ask(Ask::Move { duty, node }),
+        4 => Steer::Ask(Ask::Cordon { node }),
+        5 => Steer::Ask(Ask::Drain { node }),
+        6 => Steer::Ask(Ask::Pause { duty: "unknown/duty".to_owned() }),
+        _ => Steer::TakeBack,
     })
 }
 
@@ -238,13 +238,13 @@ impl World {
         self.step(node, |core, now| core.tell_status(now, &duty, term, status))
     }
 
-    pub(crate) fn ask(&mut self, ask: Ask) -> Result<(), Violation> {
-        match ask {
-            Ask::Wish(wish) => {
-                let intent = self.intent(wish);
+    pub(crate) fn steer(&mut self, steer: Steer) -> Result<(), Violation> {
+        match steer {
+            Steer::Ask(ask) => {
+                let intent = self.intent(ask);
                 self.operate(keys::intent(&intent.id), Expect::Absent, intent.bytes())?;
             }
-            Ask::TakeBack => {
+            Steer::TakeBack => {
                 for (key, version, mut intent) in self.open_intents() {
                     intent.state = IntentState::Done;
                     self.operate(key, Expect::Version(version), intent.bytes())?;
@@ -254,12 +254,12 @@ impl World {
         self.raise_board()
     }
 
-    pub(crate) fn intent(&mut self, wish: Wish) -> Intent {
+    pub(crate) fn intent(&mut self, ask: Ask) -> Intent {
         self.operator_stamps += 1;
         Intent {
             format: FORMAT,
             id: format!("i{}", self.operator_stamps),
-            wish,
+            ask,
             state: IntentState::Open,
             by: "simulator".to_owned(),
             at_ms: 0,
@@ -278,7 +278,7 @@ impl World {
 
     fn open_intents(&self) -> Vec<(Key, incumbent_core::store::Version, Intent)> {
         let standing = |intent: &Intent| {
-            intent.state == IntentState::Open && !matches!(intent.wish, Wish::Resign { .. })
+            intent.state == IntentState::Open && !matches!(intent.ask, Ask::Resign { .. })
         };
         self.store
             .records_below(&keys::intents())

@@ -7,7 +7,7 @@ use incumbent_core::records::ClusterLead;
 use incumbent_core::{Candidacy, Preference, Timing};
 use incumbent_duties::records::DutySpec;
 
-use crate::duties::{self, Ask, ServePlan};
+use crate::duties::{self, ServePlan, Steer};
 
 /// Nanoseconds in a millisecond.
 pub const MILLI: u64 = 1_000_000;
@@ -110,7 +110,7 @@ pub enum Fault {
     /// The store's clock jumps by so many nanoseconds.
     StoreClockJump(i64),
     /// An operator asks for something about duties.
-    Ask(Ask),
+    Steer(Steer),
     /// The lists of duties are deleted, and the leader gives up.
     LoseLists,
     /// This node knows other duties and can run other versions.
@@ -159,7 +159,7 @@ impl Fault {
             Self::Withdraw(..) => "withdrawal",
             Self::WallJump(..) => "wall-clock jump",
             Self::StoreClockJump(_) => "store-clock jump",
-            Self::Ask(_) => "wish about duties",
+            Self::Steer(_) => "an operator steers duties",
             Self::LoseLists => "lists lost",
             Self::Capabilities(_) => "capabilities changed",
             Self::LoseFollower => "follower lost in the calm",
@@ -326,7 +326,7 @@ fn draw_duty_fault(random: &mut Random, nodes: usize, duties: &[DutySpec]) -> Fa
     match random.below(8) {
         0 => Fault::LoseLists,
         1..=3 => Fault::Capabilities(random.below(nodes as u64) as usize),
-        _ => duties::draw_ask(random, nodes, duties).map_or(Fault::LoseLists, Fault::Ask),
+        _ => duties::draw_steer(random, nodes, duties).map_or(Fault::LoseLists, Fault::Steer),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What faults and operators do to the world.
 
-use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState, Wish};
+use incumbent_core::records::{Ask, Content, LeaseRecord, MemberRecord, MemberState};
 use incumbent_core::store::{Exchange, Expect, Key, Put, Stamp, Write};
 use incumbent_core::{MemberId, keys};
 
@@ -44,7 +44,7 @@ impl World {
                 self.with(target, |process| process.clock.wall_ms += millis);
             }
             Fault::StoreClockJump(nanos) => self.store.skew = nanos,
-            Fault::Ask(ask) => return self.ask(ask),
+            Fault::Steer(steer) => return self.steer(steer),
             Fault::LoseLists => return self.lose_lists(),
             Fault::Capabilities(node) => return self.change_capabilities(node),
             Fault::LoseFollower => self.lose_a_follower(),
@@ -180,9 +180,9 @@ impl World {
         let Some(name) = self.leases.get(lease).cloned() else { return Ok(()) };
         let Some(stored) = self.store.record(&keys::lease(&name)) else { return Ok(()) };
         let Ok(record) = LeaseRecord::read(&stored) else { return Ok(()) };
-        let wish =
-            Wish::Resign { lease: name.as_str().to_owned(), term: record.term, successor: None };
-        let intent = self.intent(wish);
+        let ask =
+            Ask::Resign { lease: name.as_str().to_owned(), term: record.term, successor: None };
+        let intent = self.intent(ask);
         self.operate(keys::intent(&intent.id), Expect::Absent, intent.bytes())?;
         self.raise_board()
     }

@@ -10,16 +10,17 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use incumbent::{Candidacy, Node, Overrun, blocking};
+use incumbent::blocking::Wait;
+use incumbent::{Candidacy, Node, Overrun};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let store = blocking::open("sqlite:app.db")?;
-    let node = blocking::join(Node::builder().cluster("billing"), store)?;
+    let store = incumbent::open("sqlite:app.db").wait()?;
+    let node = Node::builder().cluster("billing").join(store).wait()?;
     // Nobody can abort blocking work. If it must not run on, let the process be aborted instead.
     let candidacy = Candidacy::new("archive").on_overrun(Overrun::Report);
     let name = node.name().to_owned();
     let (progress, files) = mpsc::channel();
-    let archive = node.lead(candidacy, move |term| {
+    let archive = node.lead_blocking(candidacy, move |term| {
         let mut file = 0;
         // Ask often enough: this is how blocking work hears that it has to end.
         while term.is_held() && file < 10 {
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{line}");
     }
     println!("{} leads: {}", node.name(), archive.is_leader());
-    node.leave()?;
+    node.leave().wait()?;
     Ok(())
 }
 

@@ -23,10 +23,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ["customers", "invoices", "payments", "returns", "stock"].map(Into::into).into();
     duties.push(DutyDescription::named("orders").weight(3));
 
-    let projections = family("projection")
-        .duties(duties)
-        .drain_timeout(Duration::from_secs(5))
-        .run_with(name, project);
+    let projections =
+        family("projection").duties(duties).grace(Duration::from_secs(5)).run_with(name, project);
     let serving = node.serve(projections)?;
 
     tokio::signal::ctrl_c().await?;
@@ -39,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn project(node: String, duty: Duty) -> Result<(), incumbent::BoxError> {
     println!("{node}: {} starts under fence {}", duty.name(), duty.fence());
     let mut events = 0;
-    let stopping = duty.stopping();
+    let stopping = duty.token();
     while !stopping.is_cancelled() {
         events += 10;
         duty.progress(format!("{events} events"));

@@ -22,11 +22,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             elected = campaign.elected() => elected?,
             stop = tokio::signal::ctrl_c() => { stop?; break }
         };
-        println!("{} leads in term {}", node.name(), leadership.term());
+        println!("{} leads in term {}", node.name(), leadership.number());
         tokio::select! {
             () = work(&leadership) => {
                 // Freed in the store when this is ready; then this node stands back for a while.
-                leadership.resign().await?;
+                leadership.release().await?;
                 println!("{} resigned", node.name());
             }
             lost = leadership.lost() => println!("{} leads no more: {lost}", node.name()),

@@ -23,16 +23,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // From inside: a member also hears who comes and goes. It stands for nothing here.
     let node = Node::builder().cluster("billing").join(&store).await?;
     let mut notices = node.subscribe();
-    let mut watch = cluster.watch("scheduler")?;
+    let mut watch = cluster.watch_lease("scheduler")?;
     loop {
         tokio::select! {
-            Some(notice) = notices.next() => match notice.event {
+            Some(notice) = notices.recv() => match notice.event {
                 Event::State(state) => println!("{} members", state.members.len()),
                 Event::MemberJoined(member) => println!("{} joined", member.node),
                 Event::MemberLeft(member) => println!("{} is {}", member.node, member.state.as_str()),
                 other => println!("{other:?}"),
             },
-            Some(lease) = watch.next() => tell(&lease),
+            Some(lease) = watch.recv() => tell(&lease),
             stop = tokio::signal::ctrl_c() => { stop?; break }
         }
     }

@@ -31,7 +31,8 @@ async fn cost(what: &str, proxy: &Proxy) -> (u64, u64) {
 }
 
 async fn join(proxy: &Proxy, prefix: &str, name: &str, membership: bool) -> Node {
-    let builder = Node::builder().cluster("cost").name(name).ttl(TTL).membership(membership);
+    let builder = Node::builder().cluster("cost").name(name).ttl(TTL);
+    let builder = if membership { builder } else { builder.without_membership() };
     builder.join(connect(&through(proxy, prefix)).await).await.expect("the node joins")
 }
 

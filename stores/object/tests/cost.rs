@@ -21,7 +21,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 async fn join(client: &Arc<Hashed>, name: &str, membership: bool) -> Node {
     let store = BucketStore::over(client.clone(), "cost").expect("a store");
-    let builder = Node::builder().cluster("cost").name(name).ttl(TTL).membership(membership);
+    let builder = Node::builder().cluster("cost").name(name).ttl(TTL);
+    let builder = if membership { builder } else { builder.without_membership() };
     builder.join(store).await.expect("joins")
 }
 
@@ -111,7 +112,7 @@ fn ten_thousand_leases_cost_the_same_beat() {
         show_takes(client.take());
         let counts = idle(&[&client]).await;
         show("a holder of 10,000 leases", counts[0]);
-        assert!(held.iter().all(|(leadership, _)| leadership.handle().is_held()));
+        assert!(held.iter().all(|(leadership, _)| leadership.term().is_held()));
         assert!(counts[0].puts <= 11, "more than one write a beat: {counts:?}");
         assert!(counts[0].gets <= 60, "reads grow with leases: {counts:?}");
     });

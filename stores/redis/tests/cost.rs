@@ -50,7 +50,7 @@ async fn many_leases_cost_the_same_beat() {
             .cluster(format!("cost-{count}"))
             .name("holder")
             .ttl(Duration::from_secs(3))
-            .membership(false)
+            .without_membership()
             .join(store)
             .await
             .unwrap();

@@ -78,7 +78,7 @@ async fn serve(
         let count = Arc::clone(&count);
         async move {
             let _running = Running::new(&count);
-            duty.stopping().cancelled().await;
+            duty.token().cancelled().await;
             Ok(())
         }
     }))?;

@@ -63,7 +63,7 @@ impl Ears {
     /// How often its membership ended, or its leadership.
     fn lost(&mut self) -> usize {
         let mut lost = 0;
-        while let Some(notice) = self.0.try_next() {
+        while let Ok(notice) = self.0.try_recv() {
             lost += usize::from(matches!(notice.event, Event::Ended { .. } | Event::Lost { .. }));
         }
         lost

@@ -1,7 +1,7 @@
 //! `incumbent intents`: what operators have asked for, and taking it back.
 
 use clap::Args;
-use incumbent::{Cluster, Intent, IntentState, Wish};
+use incumbent::{Ask, Cluster, Intent, IntentState};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
@@ -67,7 +67,7 @@ async fn withdraw(
     for intent in meant {
         let done = cluster.withdraw(&intent.id).await?;
         if !session.json {
-            let (what, state) = (plain(&sentence(&intent.wish)), state(intent).0);
+            let (what, state) = (plain(&sentence(&intent.ask)), state(intent).0);
             let id = short(intent);
             match done {
                 true => say!("{id} is taken back: {what}"),
@@ -111,7 +111,7 @@ pub(crate) fn print(intents: &[Intent]) {
         let cell = |text: &str| Cell::styled(text, style);
         table.row([
             cell(short(intent)),
-            cell(&sentence(&intent.wish)),
+            cell(&sentence(&intent.ask)),
             Cell::toned((word, tone)),
             cell(&when::ago(intent.at_ms)),
             cell(if intent.by.is_empty() { "-" } else { &intent.by }),
@@ -122,11 +122,11 @@ pub(crate) fn print(intents: &[Intent]) {
 
 /// An intent as JSON.
 pub(crate) fn as_json(intent: &Intent) -> Value {
-    let Subject { kind, duty, node, family, version, lease, term } = subject(&intent.wish);
+    let Subject { kind, duty, node, family, version, lease, term } = subject(&intent.ask);
     json!({
         "id": intent.id,
         "kind": kind,
-        "what": sentence(&intent.wish),
+        "what": sentence(&intent.ask),
         "state": state(intent).0,
         "duty": duty,
         "node": node,
@@ -144,43 +144,43 @@ fn short(intent: &Intent) -> &str {
 }
 
 fn state(intent: &Intent) -> (&'static str, Tone) {
-    match (intent.state, &intent.wish) {
+    match (intent.state, &intent.ask) {
         (IntentState::Done, _) => ("done", Tone::Faint),
         (IntentState::Obsolete, _) => ("obsolete", Tone::Faint),
         (
             IntentState::Open,
-            Wish::Resign { .. } | Wish::Move { .. } | Wish::Promote { .. } | Wish::Abort { .. },
+            Ask::Resign { .. } | Ask::Move { .. } | Ask::Promote { .. } | Ask::Abort { .. },
         ) => ("pending", Tone::Work),
         (
             IntentState::Open,
-            Wish::Pin { .. }
-            | Wish::Pause { .. }
-            | Wish::Cordon { .. }
-            | Wish::Drain { .. }
-            | Wish::Freeze
-            | Wish::Hold { .. }
-            | Wish::Canary { .. },
+            Ask::Pin { .. }
+            | Ask::Pause { .. }
+            | Ask::Cordon { .. }
+            | Ask::Drain { .. }
+            | Ask::Freeze
+            | Ask::Hold { .. }
+            | Ask::Canary { .. },
         ) => ("in force", Tone::Odd),
     }
 }
 
 /// What is asked, in words.
-pub(crate) fn sentence(wish: &Wish) -> String {
-    match wish {
-        Wish::Resign { lease, term, successor: None } => format!("resign {lease} (term {term})"),
-        Wish::Resign { lease, term, successor: Some(to) } => {
+pub(crate) fn sentence(ask: &Ask) -> String {
+    match ask {
+        Ask::Resign { lease, term, successor: None } => format!("resign {lease} (term {term})"),
+        Ask::Resign { lease, term, successor: Some(to) } => {
             let to = to.as_str().get(..8).unwrap_or(to.as_str());
             format!("transfer {lease} (term {term}) to member {to}")
         }
-        Wish::Pin { duty, node, required: false } => format!("pin {duty} to {node}"),
-        Wish::Pin { duty, node, required: true } => format!("pin {duty} to {node} or nowhere"),
-        Wish::Pause { duty } => format!("pause {duty}"),
-        Wish::Move { duty, node } => format!("move {duty} to {node}"),
-        Wish::Cordon { node } => format!("cordon {node}"),
-        Wish::Drain { node } => format!("drain {node}"),
-        Wish::Freeze => "freeze: nothing moves for evenness".to_owned(),
-        Wish::Hold { family } => format!("hold the rollout of {family}"),
-        Wish::Canary { family, canary } => {
+        Ask::Pin { duty, node, required: false } => format!("pin {duty} to {node}"),
+        Ask::Pin { duty, node, required: true } => format!("pin {duty} to {node} or nowhere"),
+        Ask::Pause { duty } => format!("pause {duty}"),
+        Ask::Move { duty, node } => format!("move {duty} to {node}"),
+        Ask::Cordon { node } => format!("cordon {node}"),
+        Ask::Drain { node } => format!("drain {node}"),
+        Ask::Freeze => "freeze: nothing moves for evenness".to_owned(),
+        Ask::Hold { family } => format!("hold the rollout of {family}"),
+        Ask::Canary { family, canary } => {
             let amount = match (canary.duties, canary.percent) {
                 (duties, 0) => format!("{duties} duties"),
                 (0, percent) => format!("{percent}%"),
@@ -188,8 +188,8 @@ pub(crate) fn sentence(wish: &Wish) -> String {
             };
             format!("try new versions of {family} on {amount} first")
         }
-        Wish::Promote { family, version } => format!("promote {family} to {version}"),
-        Wish::Abort { family, version } => format!("abort version {version} of {family}"),
+        Ask::Promote { family, version } => format!("promote {family} to {version}"),
+        Ask::Abort { family, version } => format!("abort version {version} of {family}"),
     }
 }
 
@@ -205,29 +205,29 @@ struct Subject<'a> {
 }
 
 /// What it is about.
-fn subject(wish: &Wish) -> Subject<'_> {
+fn subject(ask: &Ask) -> Subject<'_> {
     let none = Subject::default();
-    match wish {
-        Wish::Resign { lease, term, successor } => {
+    match ask {
+        Ask::Resign { lease, term, successor } => {
             let kind = if successor.is_some() { "transfer" } else { "resign" };
             Subject { kind, lease: Some(lease), term: Some(*term), ..none }
         }
-        Wish::Pin { duty, node, .. } => {
+        Ask::Pin { duty, node, .. } => {
             Subject { kind: "pin", duty: Some(duty), node: Some(node), ..none }
         }
-        Wish::Pause { duty } => Subject { kind: "pause", duty: Some(duty), ..none },
-        Wish::Move { duty, node } => {
+        Ask::Pause { duty } => Subject { kind: "pause", duty: Some(duty), ..none },
+        Ask::Move { duty, node } => {
             Subject { kind: "move", duty: Some(duty), node: Some(node), ..none }
         }
-        Wish::Cordon { node } => Subject { kind: "cordon", node: Some(node), ..none },
-        Wish::Drain { node } => Subject { kind: "drain", node: Some(node), ..none },
-        Wish::Freeze => Subject { kind: "freeze", ..none },
-        Wish::Hold { family } => Subject { kind: "hold", family: Some(family), ..none },
-        Wish::Canary { family, .. } => Subject { kind: "canary", family: Some(family), ..none },
-        Wish::Promote { family, version } => {
+        Ask::Cordon { node } => Subject { kind: "cordon", node: Some(node), ..none },
+        Ask::Drain { node } => Subject { kind: "drain", node: Some(node), ..none },
+        Ask::Freeze => Subject { kind: "freeze", ..none },
+        Ask::Hold { family } => Subject { kind: "hold", family: Some(family), ..none },
+        Ask::Canary { family, .. } => Subject { kind: "canary", family: Some(family), ..none },
+        Ask::Promote { family, version } => {
             Subject { kind: "promote", family: Some(family), version: Some(version), ..none }
         }
-        Wish::Abort { family, version } => {
+        Ask::Abort { family, version } => {
             Subject { kind: "abort", family: Some(family), version: Some(version), ..none }
         }
     }

@@ -42,7 +42,7 @@ pub(crate) async fn run(session: &Session, arguments: &ResignArguments) -> Outco
     };
     steer::warn_if_overdue(session, &leader);
     let since = clock::now();
-    let asked = cluster.request_resign(lease).await?;
+    let asked = cluster.request_resign(lease).await?.leader.unwrap_or_else(|| leader.clone());
     session.detail(format!("asked {} to give up term {}", plain(&asked.node), asked.term));
     let patience = &arguments.patience;
     let ending = steer::until_over(&cluster, lease, &leader, patience).await?;

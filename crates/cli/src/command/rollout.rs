@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use incumbent::{Canary, Cluster, RolloutStanding, RolloutState, VersionStanding, Wished};
+use incumbent::{Asked, Canary, Cluster, RolloutStanding, RolloutState, VersionStanding};
 use serde_json::{Value, json};
 
 use crate::exit::{Code, Failure, Outcome};
@@ -242,46 +242,46 @@ async fn ask(session: &Session, cluster: &Cluster, command: &RolloutCommand) -> 
         | RolloutCommand::Promote(which)
         | RolloutCommand::Abort(which) => meant(cluster, command, which).await?,
     };
-    let mut asked = Vec::new();
+    let mut all = Vec::new();
     for family in families {
-        let wished = wish(cluster, command, &family).await?;
-        if wished.intents.is_empty() && !wished.unknown.is_empty() {
+        let asked = ask_one(cluster, command, &family).await?;
+        if asked.intents.is_empty() && !asked.unknown.is_empty() {
             return Err(no_versions(&family));
         }
-        if !wished.unknown.is_empty() {
+        if !asked.unknown.is_empty() {
             let names = [(Named::Family, family.as_str())];
-            unknown::warn(session, cluster, &names, &wished.unknown).await?;
+            unknown::warn(session, cluster, &names, &asked.unknown).await?;
         }
-        asked.push((family, wished));
+        all.push((family, asked));
     }
     if session.json {
-        let asked: Vec<Value> = asked
+        let asked: Vec<Value> = all
             .iter()
-            .map(|(family, wished)| {
+            .map(|(family, asked)| {
                 json!({
                     "family": family,
-                    "done": !wished.intents.is_empty(),
-                    "intents": wished.intents,
-                    "unknown": wished.unknown,
+                    "done": !asked.intents.is_empty(),
+                    "intents": asked.intents,
+                    "unknown": asked.unknown,
                 })
             })
             .collect();
         session.print_json(&json!({ "asked": asked }));
         return Ok(());
     }
-    for (family, wished) in &asked {
-        say!("{}: {}", plain(family), told(command, wished));
+    for (family, asked) in &all {
+        say!("{}: {}", plain(family), told(command, asked));
     }
     Ok(())
 }
 
-async fn wish(
+async fn ask_one(
     cluster: &Cluster,
     command: &RolloutCommand,
     family: &str,
-) -> Result<Wished, Failure> {
+) -> Result<Asked, Failure> {
     Ok(match command {
-        RolloutCommand::Status(_) => Wished { intents: Vec::new(), unknown: Vec::new() },
+        RolloutCommand::Status(_) => Asked::default(),
         RolloutCommand::Hold(_) => cluster.hold_rollout(family).await?,
         RolloutCommand::Resume(_) => cluster.resume_rollout(family).await?,
         RolloutCommand::Promote(_) => cluster.promote(family).await?,
@@ -321,8 +321,8 @@ async fn meant(
     Ok(families)
 }
 
-fn told(command: &RolloutCommand, wished: &Wished) -> &'static str {
-    if wished.intents.is_empty() {
+fn told(command: &RolloutCommand, asked: &Asked) -> &'static str {
+    if asked.intents.is_empty() {
         return "there was nothing to take back";
     }
     match command {

@@ -77,9 +77,9 @@ impl Snapshot {
     fn member_json(&self, member: &Member) -> Value {
         let mut value = json::member(member);
         if let Some(fields) = value.as_object_mut() {
-            let wished = standing::wished(member, &self.work.intents);
-            fields.insert("cordoned".to_owned(), json!(wished.contains(&"cordoned")));
-            fields.insert("drained".to_owned(), json!(wished.contains(&"drained")));
+            let asked = standing::asked(member, &self.work.intents);
+            fields.insert("cordoned".to_owned(), json!(asked.contains(&"cordoned")));
+            fields.insert("drained".to_owned(), json!(asked.contains(&"drained")));
             fields.insert("duties".to_owned(), json!(self.duties_of(member).count()));
             fields.insert("load".to_owned(), json!(self.load_of(member)));
         }

@@ -58,8 +58,9 @@ pub(crate) async fn run(session: &Session, arguments: &TransferArguments) -> Out
     }
     steer::warn_if_overdue(session, &leader);
     let since = clock::now();
-    let asked = cluster.request_transfer(lease, heir.id.as_str()).await?;
-    session.detail(format!("asked {from} to give term {} to {to}", asked.term));
+    let asked = cluster.request_transfer(lease, heir.id.as_str()).await?.leader;
+    let term = asked.map_or(leader.term, |asked| asked.term);
+    session.detail(format!("asked {from} to give term {term} to {to}"));
     let patience = &arguments.patience;
     let ending = steer::until_over(&cluster, lease, &leader, patience).await?;
     let took = clock::now().since(since);

@@ -104,7 +104,7 @@ async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
                 Word::Left.say();
                 return Ok(());
             }
-            Some(notice) = notices.next() => tell(notice.event),
+            Some(notice) = notices.recv() => tell(notice.event),
         }
     }
 }
@@ -144,7 +144,7 @@ async fn stand(mut campaign: Campaign) {
 /// Asks all the time whether it leads, as leader-only work would before each of its steps.
 async fn lead(leadership: &Leadership) {
     let lease = leadership.lease().as_str().to_owned();
-    let term = leadership.term();
+    let term = leadership.number();
     if !leadership.is_held() {
         return;
     }
@@ -158,7 +158,7 @@ async fn lead(leadership: &Leadership) {
         }
         asked = now;
         if questions % ASKED_PER_REPORT == 0 {
-            let until = leadership.deadline().as_nanos();
+            let until = leadership.trusted_until().as_nanos();
             Word::Held { lease: lease.clone(), term, asked, until }.say();
         }
         questions += 1;

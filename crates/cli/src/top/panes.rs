@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use incumbent::{DutyCondition, DutyStanding, LeaseState, Member, Wish};
+use incumbent::{Ask, DutyCondition, DutyStanding, LeaseState, Member};
 use ratatui::style::Style;
 
 use crate::change::Item;
@@ -179,7 +179,7 @@ fn duties_note(snapshot: &Snapshot) -> String {
     }
     let counts = counts.iter().map(|((_, state), count)| format!("{count} {state}"));
     let counts: Vec<String> = counts.collect();
-    let frozen = snapshot.work.intents.iter().any(|intent| intent.wish == Wish::Freeze);
+    let frozen = snapshot.work.intents.iter().any(|intent| intent.ask == Ask::Freeze);
     format!("{}{}", counts.join(", "), if frozen { ", frozen" } else { "" })
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent::{
-    Change, ChangeKind, DutyCondition, DutyId, DutyStanding, Intent, IntentState, Leader,
-    LeaseState, Member, MemberId, MemberState, Moved, Unreadable, Wish,
+    Ask, Change, ChangeKind, DutyCondition, DutyId, DutyStanding, Intent, IntentState, Leader,
+    LeaseState, Member, MemberId, MemberState, Moved, Unreadable,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -71,11 +71,11 @@ fn duty(name: &str, node: Option<&str>, condition: DutyCondition) -> DutyStandin
     }
 }
 
-fn asked(wish: Wish) -> Intent {
+fn asked(ask: Ask) -> Intent {
     Intent {
         format: 1,
         id: "1".to_owned(),
-        wish,
+        ask,
         state: IntentState::Open,
         by: String::new(),
         at_ms: NOON,
@@ -95,7 +95,7 @@ fn fleet() -> Snapshot {
         duty("projection/stock", Some("billing-1"), failing),
     ];
     snapshot.work.loads = BTreeMap::from([(id("billing-1"), 42)]);
-    snapshot.work.intents = vec![asked(Wish::Drain { node: "billing-1".to_owned() })];
+    snapshot.work.intents = vec![asked(Ask::Drain { node: "billing-1".to_owned() })];
     snapshot
 }
 

@@ -5,7 +5,7 @@ use super::{Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version,
 use std::time::Duration;
 
 use crate::outbox::Answered;
-use crate::records::{Content, Intent, IntentState, Wish};
+use crate::records::{Ask, Content, Intent, IntentState};
 use crate::store::{Expect, Found, Record};
 use crate::sweep::Look;
 
@@ -179,7 +179,7 @@ impl Node {
         if intent.state != IntentState::Open {
             return;
         }
-        let Wish::Resign { lease, term, successor } = intent.wish.clone() else {
+        let Ask::Resign { lease, term, successor } = intent.ask.clone() else {
             return; // Meant for the leader, who lists them.
         };
         let held = |node: &Self, name: &LeaseName| node.held(name) == Some(term);

@@ -14,7 +14,8 @@ pub struct Intent {
     /// Unique, and part of the key.
     pub id: String,
     /// What is asked.
-    pub wish: Wish,
+    #[serde(alias = "wish")]
+    pub ask: Ask,
     /// Whether it was done.
     pub state: IntentState,
     /// Who asked, for people.
@@ -31,7 +32,7 @@ pub struct Intent {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Wish {
+pub enum Ask {
     /// The holder in this very term shall give the lease up.
     Resign {
         /// The lease's full name.

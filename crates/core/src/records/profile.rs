@@ -96,10 +96,11 @@ pub struct FamilyProfile {
     /// How long a duty may take to start.
     pub acknowledge_ms: u64,
     /// How long a duty may take to stop.
-    pub drain_ms: u64,
+    #[serde(alias = "drain_ms")]
+    pub grace_ms: u64,
     /// What happens to one that doesn't.
-    #[serde(default)]
-    pub drain: Drain,
+    #[serde(default, alias = "drain")]
+    pub overdue: Overdue,
     /// Versions of the family, oldest first, where their names don't tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
@@ -146,10 +147,10 @@ impl Canary {
     }
 }
 
-/// What happens when a duty doesn't stop in its time.
+/// What happens when a duty runs on after its grace period although it was told to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Drain {
+pub enum Overdue {
     /// It is waited for.
     #[default]
     Wait,
@@ -166,8 +167,8 @@ impl Default for FamilyProfile {
             catalogs: Vec::new(),
             max_per_node: None,
             acknowledge_ms: 30_000,
-            drain_ms: 30_000,
-            drain: Drain::Wait,
+            grace_ms: 30_000,
+            overdue: Overdue::Wait,
             order: Vec::new(),
             prepares: false,
             canary: None,

@@ -1,4 +1,4 @@
-//! Work ends in its time: at once when its trust is over, and by the end of its drain when it was
+//! Work ends in its time: at once when its trust is over, and by the end of its grace period when it was
 //! told to end, as long as the threads run that end it.
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) fn check(pages: &mut Pages, every: Duration, processes: &[Process], a
                 && holding.term == running.term
         });
         let over = holding.is_none_or(|holding| {
-            let drained = |told| process.now() > told + running.drain;
+            let drained = |told| process.now() > told + running.grace;
             !holding.trusted || holding.told.is_some_and(drained)
         });
         if !over || still || running.blocks {

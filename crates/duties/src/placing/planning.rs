@@ -12,7 +12,7 @@ use crate::version::Lineage;
 use incumbent_core::Moment;
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
-use incumbent_core::records::{Content, Intent, IntentState, Profile, Wish};
+use incumbent_core::records::{Ask, Content, Intent, IntentState, Profile};
 use incumbent_core::store::{Expect, Key, Version};
 use incumbent_core::stored::Stored;
 
@@ -37,7 +37,7 @@ pub struct Planning {
     pub(super) own: MemberId,
     pub(super) members: BTreeMap<MemberId, Arc<Profile>>,
     pub(super) loads: BTreeMap<MemberId, u64>,
-    pub(super) wishes: Vec<(Key, Version, Intent)>,
+    pub(super) intents: Vec<(Key, Version, Intent)>,
     /// The lists that members name, as far as they are there.
     pub(super) lists: BTreeMap<String, Arc<Catalog>>,
     /// Whether others are missing.
@@ -180,7 +180,7 @@ impl Planning {
     fn survey(&self, duties: &KnownDuties) -> Survey {
         let rebalance =
             if self.may_rebalance { self.placement.limits(duties.len()) } else { Rebalance::Not };
-        let paused = |wish: &Wish| matches!(wish, Wish::Pause { .. });
+        let paused = |ask: &Ask| matches!(ask, Ask::Pause { .. });
         let forgets = self.planted.is(Mutant::PausedIsPlaced);
         Survey {
             leader: Some(self.own.clone()),
@@ -189,11 +189,11 @@ impl Planning {
             homes: self.homes(),
             ran: self.ran.clone(),
             avoided: whom(&self.avoided),
-            wishes: self
-                .wishes
+            asks: self
+                .intents
                 .iter()
-                .map(|(_, _, intent)| intent.wish.clone())
-                .filter(|wish| !(forgets && paused(wish)))
+                .map(|(_, _, intent)| intent.ask.clone())
+                .filter(|ask| !(forgets && paused(ask)))
                 .collect(),
             incomplete: self.lists_missing,
             rollout: self.rollout(duties),
@@ -427,8 +427,8 @@ impl Planning {
             survey.members.get(id).map(|profile| profile.node.as_str())
         };
         let mut obeyed = Vec::new();
-        for (key, version, intent) in &self.wishes {
-            let Wish::Move { duty, node } = &intent.wish else { continue };
+        for (key, version, intent) in &self.intents {
+            let Ask::Move { duty, node } = &intent.ask else { continue };
             let done = target(duty) == Some(node.as_str());
             let mut intent = intent.clone();
             intent.state = if done { IntentState::Done } else { IntentState::Obsolete };

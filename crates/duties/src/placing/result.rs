@@ -12,7 +12,7 @@ use incumbent_core::keys;
 use incumbent_core::leader::WantedWrite;
 use incumbent_core::mutant::Mutant;
 use incumbent_core::names::MemberId;
-use incumbent_core::records::{Content, Wish};
+use incumbent_core::records::{Ask, Content};
 use incumbent_core::store::Expect;
 
 /// So many results in a row may be dropped because the situation has moved on. The next is used
@@ -66,7 +66,7 @@ impl Placing {
         underway.members =
             members.iter().map(|(member, profile)| (member.clone(), profile.revision)).collect();
         let list = |hash: &String| Some((hash.clone(), Arc::clone(self.catalogs.get(hash)?)));
-        let wish = |(key, version, intent): (&_, &_, &_)| {
+        let ask = |(key, version, intent): (&_, &_, &_)| {
             (Clone::clone(key), Clone::clone(version), Clone::clone(intent))
         };
         Some(Planning {
@@ -76,7 +76,7 @@ impl Placing {
             own: round.own.clone(),
             members,
             loads: self.reports.iter().map(|(id, report)| (id.clone(), report.load)).collect(),
-            wishes: leader.wishes().map(wish).collect(),
+            intents: leader.intents().map(ask).collect(),
             lists: self.lists.iter().filter_map(list).collect(),
             lists_missing: self.lists_missing,
             known: Arc::clone(&self.duties),
@@ -234,19 +234,19 @@ const MOST_PATIENT: Duration = Duration::from_secs(60);
 fn leave_out_paused(round: &Round<'_>, draft: &mut Draft) {
     let paused: BTreeSet<&str> = round
         .leader
-        .wishes()
-        .filter_map(|(_, _, intent)| match &intent.wish {
-            Wish::Pause { duty } => Some(duty.as_str()),
-            Wish::Resign { .. }
-            | Wish::Pin { .. }
-            | Wish::Move { .. }
-            | Wish::Cordon { .. }
-            | Wish::Drain { .. }
-            | Wish::Freeze
-            | Wish::Hold { .. }
-            | Wish::Canary { .. }
-            | Wish::Promote { .. }
-            | Wish::Abort { .. } => None,
+        .intents()
+        .filter_map(|(_, _, intent)| match &intent.ask {
+            Ask::Pause { duty } => Some(duty.as_str()),
+            Ask::Resign { .. }
+            | Ask::Pin { .. }
+            | Ask::Move { .. }
+            | Ask::Cordon { .. }
+            | Ask::Drain { .. }
+            | Ask::Freeze
+            | Ask::Hold { .. }
+            | Ask::Canary { .. }
+            | Ask::Promote { .. }
+            | Ask::Abort { .. } => None,
         })
         .collect();
     let before = draft.roster.duties.len();

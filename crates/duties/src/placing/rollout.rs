@@ -12,7 +12,7 @@ use crate::version::Lineage;
 use incumbent_core::Moment;
 use incumbent_core::mutant::Mutant;
 use incumbent_core::names::MemberId;
-use incumbent_core::records::{FamilyProfile, IntentState, MemberState, Wish};
+use incumbent_core::records::{Ask, FamilyProfile, IntentState, MemberState};
 use incumbent_core::store::{Key, Version};
 
 /// What reports say that matters to versions.
@@ -49,21 +49,21 @@ impl Planning {
         let nodes = self.members.values().chain(&self.lingering).map(AsRef::as_ref);
         let there = survey::versions(nodes, duties).into_iter();
         rollout.follow(&there.map(|(family, it)| (family.to_owned(), it)).collect());
-        for (_, _, intent) in &self.wishes {
-            match &intent.wish {
-                Wish::Promote { family, version } => rollout.promote(family, version),
-                Wish::Abort { family, version } => {
+        for (_, _, intent) in &self.intents {
+            match &intent.ask {
+                Ask::Promote { family, version } => rollout.promote(family, version),
+                Ask::Abort { family, version } => {
                     rollout.abort(family, version, super::planning::ASKED);
                 }
-                Wish::Resign { .. }
-                | Wish::Pin { .. }
-                | Wish::Pause { .. }
-                | Wish::Move { .. }
-                | Wish::Cordon { .. }
-                | Wish::Drain { .. }
-                | Wish::Freeze
-                | Wish::Hold { .. }
-                | Wish::Canary { .. } => {}
+                Ask::Resign { .. }
+                | Ask::Pin { .. }
+                | Ask::Pause { .. }
+                | Ask::Move { .. }
+                | Ask::Cordon { .. }
+                | Ask::Drain { .. }
+                | Ask::Freeze
+                | Ask::Hold { .. }
+                | Ask::Canary { .. } => {}
             }
         }
         for (family, version) in &self.soundings.passed {
@@ -152,14 +152,14 @@ impl Planning {
         let stored = self.rollout.content.as_ref().filter(|_| !self.rollout_unwritten);
         let known = |family: &str| stored.and_then(|stored| stored.families.get(family));
         let mut heeded = Vec::new();
-        for (key, at, intent) in &self.wishes {
-            let (is_known, done) = match &intent.wish {
-                Wish::Promote { family, version } => {
+        for (key, at, intent) in &self.intents {
+            let (is_known, done) = match &intent.ask {
+                Ask::Promote { family, version } => {
                     let known = known(family);
                     let there = known.is_some_and(|it| it.appeared.contains_key(version));
                     (there, known.is_some_and(|it| it.promoted.contains(version)))
                 }
-                Wish::Abort { family, version } => {
+                Ask::Abort { family, version } => {
                     let known = known(family);
                     let there = known.is_some_and(|it| it.appeared.contains_key(version));
                     (there, known.is_some_and(|it| it.aborted.contains_key(version)))

@@ -12,7 +12,7 @@ use incumbent_core::keys;
 use incumbent_core::leader::{Leader, WantedWrite};
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
-use incumbent_core::records::{Content, Drain, MemberRecord, MemberState, Profile};
+use incumbent_core::records::{Content, MemberRecord, MemberState, Overdue, Profile};
 use incumbent_core::settings::Timing;
 use incumbent_core::store::Expect;
 
@@ -180,8 +180,8 @@ impl Placing {
             let families = members.get(id).map(|profile| &profile.families);
             for (duty, since) in draining {
                 if let Some(family) = families.and_then(|families| families.get(duty.family()))
-                    && family.drain == Drain::Evict
-                    && round.now.since(*since) >= Duration::from_millis(family.drain_ms)
+                    && family.overdue == Overdue::Evict
+                    && round.now.since(*since) >= Duration::from_millis(family.grace_ms)
                 {
                     late.insert(id.clone());
                 }
@@ -275,8 +275,8 @@ impl Placing {
     fn next_eviction(&self, round: &Round<'_>) -> Option<Moment> {
         let ends = |id: &MemberId, duty: &DutyId, since: &Moment| {
             let family = round.leader.profile(id)?.families.get(duty.family())?;
-            let evicts = family.drain == Drain::Evict;
-            evicts.then(|| *since + Duration::from_millis(family.drain_ms))
+            let evicts = family.overdue == Overdue::Evict;
+            evicts.then(|| *since + Duration::from_millis(family.grace_ms))
         };
         let all = self.draining.iter().flat_map(|(id, draining)| {
             draining.iter().filter_map(move |(duty, since)| ends(id, duty, since))

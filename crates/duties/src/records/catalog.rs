@@ -80,7 +80,7 @@ impl LeaderRule {
 }
 
 impl DutySpec {
-    /// A duty without wishes.
+    /// A duty without asks.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use incumbent_planner::{Move, Plan, Reason, Rebalance, Situation, Why};
 
-use super::{Descriptions, Question, Survey, Wishes, described};
+use super::{Asks, Descriptions, Question, Survey, described};
 use crate::duty::DutyId;
 use crate::records::DutySpec;
 use crate::survey::versions::{Trial, is_able, rank, runs_as};
@@ -47,10 +47,10 @@ impl Survey {
             Some(((*family).to_owned(), self.trial(family, lineage)?))
         };
         let trials = lineages.iter().filter_map(trial).collect();
-        let wishes = Wishes::sort(&self.wishes);
-        let held = wishes.held.iter().copied();
+        let asks = Asks::sort(&self.asks);
+        let held = asks.held.iter().copied();
         let held = held.map(|it| (it, self.newest_run(it, lineages.get(it)))).collect();
-        Deploy { survey: self, wishes, lineages, trials, held, room, planted }.answer(plan)
+        Deploy { survey: self, asks, lineages, trials, held, room, planted }.answer(plan)
     }
 
     fn newest_run(&self, family: &str, lineage: Option<&Lineage>) -> Option<usize> {
@@ -65,7 +65,7 @@ impl Survey {
 /// What decides about versions.
 struct Deploy<'a> {
     survey: &'a Survey,
-    wishes: Wishes<'a>,
+    asks: Asks<'a>,
     lineages: BTreeMap<&'a str, Lineage>,
     trials: BTreeMap<String, Trial>,
     /// The newest that any duty of a held family runs.
@@ -97,7 +97,7 @@ impl<'a> Deploy<'a> {
         let mut choices: Vec<Choice<'_>> = duties.map(|(id, it)| self.choose(id, it)).collect();
         let ask = |choices: &[Choice<'_>]| {
             let chosen = choices.iter().map(|choice| choice.order.get(choice.at).copied());
-            let mut question = self.survey.question(&self.wishes, chosen);
+            let mut question = self.survey.question(&self.asks, chosen);
             for node in &mut question.situation.nodes {
                 node.max_duties = [node.max_duties, self.room].into_iter().flatten().min();
             }
@@ -130,11 +130,11 @@ impl<'a> Deploy<'a> {
         let (family, lineage) = (id.family(), self.lineages.get(id.family()));
         let rank = |spec: &DutySpec| rank(lineage, spec);
         let against = |spec: &DutySpec| survey.is_against(id, spec);
-        let asked = self.wishes.moves.get(id.as_str()).and_then(|node| survey.named(node));
+        let asked = self.asks.moves.get(id.as_str()).and_then(|node| survey.named(node));
         let home = asked.or_else(|| survey.homes.get(id));
         let current = home.and_then(|home| survey.runs_as(home, id, specs, lineage));
         // A version that is held back, or on trial, isn't for those that merely lost their node.
-        let held = self.wishes.held.contains(family);
+        let held = self.asks.held.contains(family);
         if self.planted.is(Mutant::NewestVersionOnly) {
             order.sort_by_key(|spec| Reverse(rank(spec)));
             order.truncate(1);
@@ -181,7 +181,7 @@ impl<'a> Deploy<'a> {
 
     fn is_drained(&self, member: &MemberId) -> bool {
         let profile = self.survey.members.get(member);
-        profile.is_some_and(|profile| self.wishes.drained.contains(profile.node.as_str()))
+        profile.is_some_and(|profile| self.asks.drained.contains(profile.node.as_str()))
     }
 
     /// Finds room for duties that should run as another version, without moving any other, and
@@ -251,7 +251,7 @@ impl<'a> Deploy<'a> {
             let Some(id) = answer.question.duties.get(at) else { continue };
             let preparing = self.survey.preparing.get(id);
             let running = preparing.and_then(|(member, _)| places.get(member).copied());
-            let pin = self.wishes.pins.get(id.as_str()).cloned();
+            let pin = self.asks.pins.get(id.as_str()).cloned();
             let paused = duty.paused;
             *duty = described(id, spec);
             let avoided = self.survey.avoided.get(id).into_iter().flatten();

@@ -5,7 +5,7 @@ use incumbent_planner as planner;
 use super::*;
 use crate::records::Catalog;
 use crate::survey::known;
-use incumbent_core::records::{Canary, FamilyProfile, Profile, Wish};
+use incumbent_core::records::{Ask, Canary, FamilyProfile, Profile};
 
 /// A small world in which plans come true at once.
 struct World {
@@ -215,7 +215,7 @@ fn an_aborted_version_is_left_as_soon_as_the_old_one_is_prepared() {
 #[test]
 fn held_families_stay_and_those_that_lost_their_node_take_the_old_version() {
     let mut world = running();
-    world.survey.wishes = vec![Wish::Hold { family: "shard".to_owned() }];
+    world.survey.asks = vec![Ask::Hold { family: "shard".to_owned() }];
     world.join("new-1", "2", 32, 40);
     world.plan();
     assert_eq!(world.on("new-1"), 0);
@@ -232,7 +232,7 @@ fn of_three_versions_a_held_family_takes_none_that_is_newer_without_need() {
     world.join("old-1", "1", 4, 10);
     world.join("old-2", "1", 4, 10);
     world.plan();
-    world.survey.wishes = vec![Wish::Hold { family: "shard".to_owned() }];
+    world.survey.asks = vec![Ask::Hold { family: "shard".to_owned() }];
     world.join("new", "2", 4, 10);
     world.join("newer", "3", 4, 10);
     world.plan();
@@ -270,7 +270,7 @@ fn a_canary_moves_so_many_and_no_more() {
         assert_eq!(world.on("new-1"), 0, "no others are tried in the place of those that failed");
     }
     let asked = Canary { duties: 6, ..Canary::default() };
-    world.survey.wishes = vec![Wish::Canary { family: "shard".to_owned(), canary: asked }];
+    world.survey.asks = vec![Ask::Canary { family: "shard".to_owned(), canary: asked }];
     world.plan();
     assert_eq!(world.on("new-1"), 2, "an operator's word comes first, and four were tried");
     world.survey.rollout.promote("shard", "2");
@@ -284,7 +284,7 @@ fn a_drained_node_of_the_newest_version_gives_its_duties_to_an_older_one() {
     let mut world = running();
     world.join("new-1", "2", 32, 10);
     world.plan();
-    world.survey.wishes = vec![Wish::Drain { node: "new-1".to_owned() }];
+    world.survey.asks = vec![Ask::Drain { node: "new-1".to_owned() }];
     world.plan();
     assert_eq!((world.on("new-1"), world.survey.homes.len()), (0, 32));
     assert!(world.plan().plan.moves.is_empty());
@@ -298,7 +298,7 @@ fn a_drained_node_gives_its_duties_to_its_own_version_first() {
     world.plan();
     world.join("y", "2", 3, 2);
     world.join("old", "1", 3, 10);
-    world.survey.wishes = vec![Wish::Drain { node: "x".to_owned() }];
+    world.survey.asks = vec![Ask::Drain { node: "x".to_owned() }];
     world.plan();
     assert_eq!((world.on("x"), world.on("y"), world.on("old")), (0, 2, 1), "as far as it fits");
     assert!(world.plan().plan.moves.is_empty());
@@ -353,13 +353,13 @@ fn what_needs_no_version_keeps_off_nodes_that_would_run_a_newer_one() {
         profile.families.get_mut("shard").unwrap().versions.clear();
     }
     world.relist();
-    world.survey.wishes = vec![Wish::Hold { family: "shard".to_owned() }];
+    world.survey.asks = vec![Ask::Hold { family: "shard".to_owned() }];
     world.join("new-1", "2", 32, 40);
     for _ in 0..3 {
         world.plan();
         assert_eq!(world.on("new-1"), 0, "nothing drifts there for the sake of evenness");
     }
-    world.survey.wishes.clear();
+    world.survey.asks.clear();
     world.plan();
     assert_eq!(world.on("new-1"), 32);
     world.fails("new-1");

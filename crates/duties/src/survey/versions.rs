@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Descriptions, Survey, Wishes};
+use super::{Asks, Descriptions, Survey};
 use crate::duty::DutyId;
 use crate::records::{DutySpec, Rollout};
 use crate::version::Lineage;
@@ -53,7 +53,7 @@ impl Survey {
         if known.is_some_and(|known| known.promoted.contains(&version)) {
             return None;
         }
-        let asked = Wishes::sort(&self.wishes).canaries.get(family).copied();
+        let asked = Asks::sort(&self.asks).canaries.get(family).copied();
         let canary = asked.or_else(|| {
             let served = self.served(family).map(|(_, served)| served);
             served.filter(|it| it.versions.contains(&version)).find_map(|it| it.canary)

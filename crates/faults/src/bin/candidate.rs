@@ -9,7 +9,8 @@ use std::io::{BufRead, Write};
 use std::sync::mpsc::{Sender, channel};
 
 use anyhow::{Context as _, Result};
-use incumbent::blocking;
+use incumbent::Node;
+use incumbent::blocking::Wait;
 use incumbent_proving::{Entry, Order, stand};
 
 fn main() -> Result<()> {
@@ -17,9 +18,9 @@ fn main() -> Result<()> {
     let mut next = || arguments.next().context("usage: candidate URL NODE FILE");
     let (url, node, file) = (next()?, next()?, next()?);
     let mut log = OpenOptions::new().create(true).append(true).open(file)?;
-    let store = blocking::open(&url)?;
+    let store = incumbent::open(&url).wait()?;
     let builder = incumbent::Node::builder().for_tests().cluster("faults").name(node);
-    let node = blocking::join(builder, store)?;
+    let node = builder.join(store).wait()?;
     let (sender, orders) = channel();
     let leaving = node.clone();
     std::thread::spawn(move || listen(&sender, &leaving));
@@ -35,7 +36,7 @@ fn main() -> Result<()> {
 }
 
 /// Passes on what is asked, and leaves when nothing more will be.
-fn listen(orders: &Sender<Order>, node: &blocking::Node) {
+fn listen(orders: &Sender<Order>, node: &Node) {
     for line in std::io::stdin().lock().lines().map_while(std::result::Result::ok) {
         let order = match line.trim() {
             "resign" => Order::Resign,
@@ -44,5 +45,5 @@ fn listen(orders: &Sender<Order>, node: &blocking::Node) {
         };
         let _ = orders.send(order);
     }
-    let _ = node.leave();
+    let _ = node.leave().wait();
 }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use incumbent::{Slot, blocking, clock};
+use incumbent::blocking::Wait;
+use incumbent::{Slot, clock};
 use incumbent_proving::{Entry, Loss, ask};
 
 /// From one question to the next.
@@ -26,7 +27,7 @@ fn main() -> Result<()> {
     let mut next = || arguments.next().context("usage: holder URL NODE DIRECTORY COUNT");
     let (url, name, directory, count) = (next()?, next()?, next()?, next()?.parse()?);
     let builder = incumbent::Node::builder().for_tests().cluster("faults").name(&name);
-    let node = blocking::join(builder, blocking::open(&url)?)?;
+    let node = builder.join(incumbent::open(&url).wait()?).wait()?;
     let over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&over);
     std::thread::spawn(move || {
@@ -35,12 +36,12 @@ fn main() -> Result<()> {
     });
     let slots = node.slots("slots", count)?;
     while !over.load(Ordering::SeqCst) {
-        if let Some(slot) = slots.acquire_within(PATIENCE)? {
-            println!("{}", slot.number());
-            hold(&slot, &Path::new(&directory).join(format!("{name}.{}", slot.number())))?;
+        if let Some(slot) = slots.acquire_within(PATIENCE).wait()? {
+            println!("{}", slot.index());
+            hold(&slot, &Path::new(&directory).join(format!("{name}.{}", slot.index())))?;
         }
     }
-    node.leave()?;
+    node.leave().wait()?;
     Ok(())
 }
 
@@ -51,10 +52,10 @@ fn hold(slot: &Slot, file: &Path) -> Result<()> {
         // One line, in one write, so that nothing is lost when the process is killed.
         Ok(log.write_all(format!("{entry}\n").as_bytes())?)
     };
-    write(Entry::Elected { at: clock::now().as_nanos(), term: slot.term() })?;
+    write(Entry::Elected { at: clock::now().as_nanos(), term: slot.number() })?;
     for _ in 0..QUESTIONS {
         if !ask(slot, &mut write)? {
-            let (at, term) = (clock::now().as_nanos(), slot.term());
+            let (at, term) = (clock::now().as_nanos(), slot.number());
             return write(Entry::Lost { at, term, why: Loss::Other });
         }
         std::thread::park_timeout(PAUSE);

@@ -45,11 +45,11 @@ fn listen(stall: &AtomicU64) {
 
 /// Works for ever, as far as it is concerned: whoever lets it run says that it may.
 async fn step(term: Term, log: Arc<File>) -> WorkResult {
-    let number = term.term();
+    let number = term.number();
     // Whoever started this process follows the elections here.
     println!("{number}");
     loop {
-        let until = term.deadline().as_nanos();
+        let until = term.trusted_until().as_nanos();
         let before = clock::now().as_nanos();
         let after = clock::now().as_nanos();
         let entry = Entry::Asked { before, after, term: number, held: true, until };

@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use incumbent::Node;
+use incumbent::blocking::Wait;
 use incumbent::witness::{self, Status};
-use incumbent::{Node, blocking};
 
 fn main() -> Result<()> {
     let asked = std::env::args().nth(1).is_some_and(|mode| mode == "init");
@@ -18,7 +19,7 @@ fn main() -> Result<()> {
     if let Some(url) = std::env::var_os("WITNESS_JOINS") {
         // What a program does that is started a second time by mistake.
         let url = url.into_string().ok().context("a URL")?;
-        let joined = blocking::join(Node::builder().cluster("twice"), blocking::open(&url)?);
+        let joined = Node::builder().cluster("twice").join(incumbent::open(&url).wait()?).wait();
         if !asked {
             std::mem::forget(joined?);
         }

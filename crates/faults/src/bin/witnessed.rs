@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use incumbent::{Node, blocking, witness};
+use incumbent::blocking::Wait;
+use incumbent::{Node, witness};
 
 fn main() -> Result<()> {
     witness::init().context("a witness")?;
@@ -16,10 +17,10 @@ fn main() -> Result<()> {
     }
     // Nobody in the test waits so long.
     let builder = Node::builder().cluster("witness").name("witnessed").ttl(Duration::from_secs(90));
-    let node = blocking::join(builder, blocking::open(&url)?)?;
+    let node = builder.join(incumbent::open(&url).wait()?).wait()?;
     let mut campaign = node.campaign("lease")?;
-    let leadership = campaign.elected()?;
-    println!("{}", leadership.term());
+    let leadership = campaign.elected().wait()?;
+    println!("{}", leadership.number());
     loop {
         std::thread::park();
     }

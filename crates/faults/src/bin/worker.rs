@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use incumbent::{
-    Drain, Duty, DutyDescription, Family, FamilyWork, Loss, Node, WorkResult, clock, family,
+    Duty, DutyDescription, Family, FamilyWork, Loss, Node, Overdue, WorkResult, clock, family,
 };
 use incumbent_proving::{self as faults, Entry};
 
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
 fn served(options: &[String], log: &Log) -> Result<FamilyWork> {
     let mut duties = Vec::new();
     let (mut needs, mut mode) = (None, "plain");
-    let mut served = family("work").acknowledge_timeout(PAUSE).drain_timeout(PAUSE * 10);
+    let mut served = family("work").acknowledge_timeout(PAUSE).grace(PAUSE * 10);
     for option in options {
         let (name, value) = option.split_once('=').context("an option has a value")?;
         match name {
@@ -54,7 +54,7 @@ fn served(options: &[String], log: &Log) -> Result<FamilyWork> {
             "needs" => needs = Some(value),
             "version" => served = served.version(value),
             "mode" => mode = value,
-            "drain" => served = served.on_overdue_drain(policy(value)?),
+            "drain" => served = served.on_overdue(policy(value)?),
             _ => bail!("{name} is no option"),
         }
     }
@@ -81,11 +81,11 @@ fn staffed(served: Family, mode: &str, log: Log) -> Result<FamilyWork> {
     })
 }
 
-fn policy(text: &str) -> Result<Drain> {
+fn policy(text: &str) -> Result<Overdue> {
     Ok(match text {
-        "wait" => Drain::Wait,
-        "evict" => Drain::Evict,
-        "overlap" => Drain::Overlap,
+        "wait" => Overdue::Wait,
+        "evict" => Overdue::Evict,
+        "overlap" => Overdue::Overlap,
         _ => bail!("{text} is no policy"),
     })
 }
@@ -93,8 +93,8 @@ fn policy(text: &str) -> Result<Drain> {
 /// Asks again and again whether the duty is this node's, and writes down the answers.
 async fn plain(duty: Duty, log: Log) -> WorkResult {
     let mut told = None;
-    let term = duty.term();
-    let stopping = duty.stopping();
+    let term = duty.number();
+    let stopping = duty.token();
     loop {
         let before = now();
         let held = duty.is_held();
@@ -108,7 +108,7 @@ async fn plain(duty: Duty, log: Log) -> WorkResult {
         told.get_or_insert_with(|| Told::new(&duty));
         let _ = tokio::time::timeout(PAUSE, stopping.cancelled()).await;
     }
-    let why = match duty.stopped().await.why {
+    let why = match duty.lost().await.why {
         Loss::CannotTell => faults::Loss::CannotTell,
         _ => faults::Loss::Other,
     };

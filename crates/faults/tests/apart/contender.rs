@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use incumbent::blocking::Wait;
 use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, Wake};
-use incumbent::{Node, OpenStore, blocking};
+use incumbent::{Node, OpenStore};
 use incumbent_proving::{Entry, History, Order, stand};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) struct Contender {
     name: String,
-    node: blocking::Node,
+    node: Node,
     orders: Sender<Order>,
     elections: Receiver<u64>,
     entries: Arc<Mutex<Vec<Entry>>>,
@@ -24,7 +25,7 @@ impl Contender {
     /// Joins and stands from now on.
     pub(crate) fn start(name: &str, ttl: Duration, store: impl Into<OpenStore>) -> Self {
         let builder = Node::builder().cluster("faults").name(name).allow_short_ttl().ttl(ttl);
-        let node = blocking::join(builder, store).unwrap();
+        let node = builder.join(store).wait().unwrap();
         let (orders, told) = channel();
         let (elected, elections) = channel();
         let entries = Arc::new(Mutex::new(Vec::new()));
@@ -66,7 +67,7 @@ impl Contender {
     /// Lets it leave, and gives back what it wrote down.
     pub(crate) fn stop(self) -> History {
         // Where the store can't be reached it leaves without a word.
-        let _ = self.node.leave();
+        let _ = self.node.leave().wait();
         self.thread.join().unwrap();
         let entries = std::mem::take(&mut *self.entries.lock().unwrap());
         History { process: self.name, entries }

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use incumbent::{Cluster, blocking, clock};
+use incumbent::blocking::Wait;
+use incumbent::{Cluster, clock};
 use incumbent_proving::{Account, History};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -47,7 +48,7 @@ impl Crew {
         let directory = tempfile::tempdir().unwrap();
         let file = format!("sqlite:{}", directory.path().join("cluster.db").display());
         let url = if url == "sqlite" { file } else { url.to_owned() };
-        let cluster = Cluster::new(blocking::open(&url).unwrap(), "faults").unwrap();
+        let cluster = Cluster::new(incumbent::open(&url).wait().unwrap(), "faults").unwrap();
         let (told, news) = channel();
         Self { directory, url, cluster, workers: Vec::new(), starts: 0, told, news }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use incumbent_core::records::{Intent, Unreadable, Wish};
+use incumbent_core::records::{Ask, Intent, Unreadable};
 use incumbent_core::{MemberId, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Moved;
@@ -176,9 +176,9 @@ impl Picture {
 
     /// The last pin counts, as it does for the leader.
     fn pin_of(&self, duty: &DutyId) -> Option<Pinned> {
-        self.wishes()
-            .filter_map(|wish| match wish {
-                Wish::Pin { duty: it, node, required } if it == duty.as_str() => {
+        self.asks()
+            .filter_map(|ask| match ask {
+                Ask::Pin { duty: it, node, required } if it == duty.as_str() => {
                     Some(Pinned { node: node.clone(), required: *required })
                 }
                 _ => None,
@@ -221,8 +221,8 @@ impl Picture {
     }
 
     fn is_paused(&self, duty: &DutyId) -> bool {
-        let paused = |wish: &Wish| matches!(wish, Wish::Pause { duty: it } if it == duty.as_str());
-        self.wishes().any(paused)
+        let paused = |ask: &Ask| matches!(ask, Ask::Pause { duty: it } if it == duty.as_str());
+        self.asks().any(paused)
     }
 
     fn why_nowhere(&self, duty: &DutyId) -> String {

@@ -1,28 +1,17 @@
 //! What an operator asks for. It is kept in the store, so that it works without push.
 
 use incumbent_core::records::{
-    Board, Content, Extra, FORMAT, Intent, IntentState, MemberState, Wish,
+    Ask, Board, Content, Extra, FORMAT, Intent, IntentState, MemberState,
 };
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Record, Stamp, Write};
 use incumbent_core::{LeaseName, MemberId, keys};
 
-use super::{Cluster, lease_name};
+use super::{Asked, Cluster, lease_name};
 use crate::error::ClusterError;
 use crate::{clock, seed};
 
 /// A record that changes all the time is tried this often.
 pub(super) const ATTEMPTS: u64 = 20;
-
-/// A request that was left for the leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requested {
-    /// Under which id it is kept.
-    pub id: String,
-    /// The node that is asked.
-    pub node: String,
-    /// The term that shall end. A later leader is not meant.
-    pub term: u64,
-}
 
 impl Cluster {
     /// Asks the leader to give a lease up. It does so at its next beat, or at once where the
@@ -30,7 +19,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If nobody leads, or the store can't be reached.
-    pub async fn request_resign(&self, lease: &str) -> Result<Requested, ClusterError> {
+    pub async fn request_resign(&self, lease: &str) -> Result<Asked, ClusterError> {
         let (this, lease) = (self.clone(), lease_name(lease)?);
         self.run(async move { this.ask_to_resign(&lease, None, None).await }).await
     }
@@ -45,7 +34,7 @@ impl Cluster {
         lease: &str,
         term: u64,
         to: Option<&str>,
-    ) -> Result<Requested, ClusterError> {
+    ) -> Result<Asked, ClusterError> {
         let (this, lease) = (self.clone(), lease_name(lease)?);
         let successor = match to {
             Some(node) => Some(self.live_member(node).await?),
@@ -60,11 +49,7 @@ impl Cluster {
     /// # Errors
     /// If nobody leads, no live member or several are called that (F2), or the store can't be
     /// reached.
-    pub async fn request_transfer(
-        &self,
-        lease: &str,
-        node: &str,
-    ) -> Result<Requested, ClusterError> {
+    pub async fn request_transfer(&self, lease: &str, node: &str) -> Result<Asked, ClusterError> {
         let (this, lease) = (self.clone(), lease_name(lease)?);
         let successor = self.live_member(node).await?;
         self.run(async move { this.ask_to_resign(&lease, Some(successor), None).await }).await
@@ -97,7 +82,7 @@ impl Cluster {
         lease: &LeaseName,
         successor: Option<MemberId>,
         meant: Option<u64>,
-    ) -> Result<Requested, ClusterError> {
+    ) -> Result<Asked, ClusterError> {
         let state = self.read_lease(lease).await?;
         if let Some(meant) = meant.filter(|meant| *meant != state.term) {
             let (lease, term) = (lease.clone(), state.term);
@@ -109,11 +94,11 @@ impl Cluster {
         let term = leader.term;
         let mut writer = Writer::new();
         let id = writer.id();
-        let wish = Wish::Resign { lease: lease.as_str().to_owned(), term, successor };
+        let ask = Ask::Resign { lease: lease.as_str().to_owned(), term, successor };
         let intent = Intent {
             format: FORMAT,
             id: id.clone(),
-            wish,
+            ask,
             state: IntentState::Open,
             by: crate::host::name(),
             at_ms: clock::wall_ms(),
@@ -123,7 +108,7 @@ impl Cluster {
         // The intent first: whoever reads the board must find it.
         self.write(put).await?;
         self.announce(&mut writer).await?;
-        Ok(Requested { id, node: leader.node, term })
+        Ok(Asked { intents: vec![id], unknown: Vec::new(), leader: Some(leader) })
     }
 
     /// Lets every node know that there is something new among the intents.

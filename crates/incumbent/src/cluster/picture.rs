@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::records::{
-    Content, Intent, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable, Wish, sift,
+    Ask, Content, Intent, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable, sift,
 };
 use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record};
 use incumbent_core::{LeaseName, MemberId, keys};
@@ -13,8 +13,8 @@ use incumbent_duties::survey::{self, Descriptions, Survey};
 use incumbent_duties::version::Lineage;
 
 use super::Cluster;
+use super::asks::oldest_first;
 use super::reading::{nonsense, records};
-use super::wishes::oldest_first;
 use crate::error::ClusterError;
 
 /// What the records say about duties. They are read together but not in one instant, so what is
@@ -105,8 +105,8 @@ impl Cluster {
 
 impl Picture {
     /// What operators ask for.
-    pub(super) fn wishes(&self) -> impl Iterator<Item = &Wish> {
-        self.intents.iter().map(|intent| &intent.wish)
+    pub(super) fn asks(&self) -> impl Iterator<Item = &Ask> {
+        self.intents.iter().map(|intent| &intent.ask)
     }
 
     pub(super) fn knows_duty(&self, duty: &str) -> bool {
@@ -180,7 +180,7 @@ impl Picture {
             avoided: avoided
                 .map(|(duty, members)| (duty.clone(), members.iter().cloned().collect()))
                 .collect(),
-            wishes: self.wishes().cloned().collect(),
+            asks: self.asks().cloned().collect(),
             incomplete: self.lacks_lists(),
             rollout: self.rollout.clone(),
             preparing: self.preparing(),

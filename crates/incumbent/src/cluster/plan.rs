@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use incumbent_core::records::Wish;
+use incumbent_core::records::Ask;
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Moved;
 use incumbent_duties::survey::{Answer, Question, Survey};
@@ -59,19 +59,19 @@ impl Cluster {
         Ok(Preview { unknown, ..preview(&picture, strategy) })
     }
 
-    /// As [`Self::plan`], if these wishes were in force as well, and those were not that the test
+    /// As [`Self::plan`], if these asks were in force as well, and those were not that the test
     /// picks out.
     ///
     /// # Errors
     /// As there.
     pub async fn plan_if(
         &self,
-        wishes: Vec<Wish>,
-        without: impl Fn(&Wish) -> bool,
+        asks: Vec<Ask>,
+        without: impl Fn(&Ask) -> bool,
     ) -> Result<Preview, ClusterError> {
         let mut picture = self.picture().await?;
-        picture.intents.retain(|intent| !without(&intent.wish));
-        picture.intents.extend(wishes.into_iter().map(super::wishes::supposed));
+        picture.intents.retain(|intent| !without(&intent.ask));
+        picture.intents.extend(asks.into_iter().map(super::asks::supposed));
         let (strategy, unknown) = picture.strategy();
         Ok(Preview { unknown, ..preview(&picture, strategy) })
     }
@@ -101,7 +101,7 @@ impl Cluster {
             return Ok(None);
         }
         let mut lines = vec![picture.standing_line(&duty)];
-        lines.extend(picture.wish_lines(&duty));
+        lines.extend(picture.ask_lines(&duty));
         lines.extend(picture.avoided_line(&duty));
         lines.extend(picture.version_lines(&duty));
         lines.extend(plan_lines(&picture, &duty));
@@ -148,34 +148,34 @@ impl Picture {
         }
     }
 
-    fn wish_lines(&self, duty: &DutyId) -> Vec<String> {
-        let about = |wish: &Wish| match wish {
-            Wish::Pin { duty: it, node, required } if it == duty.as_str() => {
+    fn ask_lines(&self, duty: &DutyId) -> Vec<String> {
+        let about = |ask: &Ask| match ask {
+            Ask::Pin { duty: it, node, required } if it == duty.as_str() => {
                 let how = if *required { "nowhere else" } else { "if it fits there" };
                 Some(format!("an operator wants it on {node}, {how}"))
             }
-            Wish::Pause { duty: it } if it == duty.as_str() => {
+            Ask::Pause { duty: it } if it == duty.as_str() => {
                 Some("an operator has paused it".to_owned())
             }
-            Wish::Move { duty: it, node } if it == duty.as_str() => {
+            Ask::Move { duty: it, node } if it == duty.as_str() => {
                 Some(format!("an operator has asked for it to move to {node}"))
             }
-            Wish::Cordon { node } => Some(format!("{node} is cordoned: it gets no more duties")),
-            Wish::Drain { node } => Some(format!("{node} is being drained")),
-            Wish::Freeze => Some("nothing moves for the sake of evenness: frozen".to_owned()),
-            Wish::Hold { family } if family == duty.family() => {
+            Ask::Cordon { node } => Some(format!("{node} is cordoned: it gets no more duties")),
+            Ask::Drain { node } => Some(format!("{node} is being drained")),
+            Ask::Freeze => Some("nothing moves for the sake of evenness: frozen".to_owned()),
+            Ask::Hold { family } if family == duty.family() => {
                 Some("an operator holds its family back from newer versions".to_owned())
             }
-            Wish::Resign { .. }
-            | Wish::Pin { .. }
-            | Wish::Pause { .. }
-            | Wish::Move { .. }
-            | Wish::Hold { .. }
-            | Wish::Canary { .. }
-            | Wish::Promote { .. }
-            | Wish::Abort { .. } => None,
+            Ask::Resign { .. }
+            | Ask::Pin { .. }
+            | Ask::Pause { .. }
+            | Ask::Move { .. }
+            | Ask::Hold { .. }
+            | Ask::Canary { .. }
+            | Ask::Promote { .. }
+            | Ask::Abort { .. } => None,
         };
-        self.wishes().filter_map(about).collect()
+        self.asks().filter_map(about).collect()
     }
 
     fn avoided_line(&self, duty: &DutyId) -> Option<String> {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use incumbent_core::keys::{self, Kind};
 use incumbent_core::records::{
-    Board, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord,
-    MemberState, Profile, Unreadable, Wish, salvage,
+    Ask, Board, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord,
+    MemberState, Profile, Unreadable, salvage,
 };
 use incumbent_core::settings::MAX_TTL;
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Record, Write};
@@ -335,7 +335,7 @@ fn blank(key: &Key) -> Option<Vec<u8>> {
             let id = keys::name_in(key)?;
             let (by, at_ms) = (NODE.to_owned(), clock::wall_ms());
             let (format, state, extra) = (FORMAT, IntentState::Obsolete, Extra::new());
-            Intent { format, id, wish: Wish::Freeze, state, by, at_ms, extra }.bytes()
+            Intent { format, id, ask: Ask::Freeze, state, by, at_ms, extra }.bytes()
         }
         // Above whatever it was, so that everybody reads again what it points to.
         Kind::Board => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use incumbent_core::MemberId;
-use incumbent_core::records::{Canary, Wish};
+use incumbent_core::records::{Ask, Canary};
 use incumbent_duties::DutyId;
 use incumbent_duties::duty::check_family;
 use incumbent_duties::records::FamilyRollout;
@@ -12,7 +12,7 @@ use incumbent_duties::survey::Trial;
 use incumbent_duties::version::{Basis, Lineage};
 
 use super::picture::Picture;
-use super::{Cluster, Wished};
+use super::{Asked, Cluster};
 use crate::error::ClusterError;
 
 /// How the versions of one family stand.
@@ -87,18 +87,18 @@ impl Cluster {
     ///
     /// # Errors
     /// If the name won't do or the store can't be reached.
-    pub async fn hold_rollout(&self, family: &str) -> Result<Wished, ClusterError> {
+    pub async fn hold_rollout(&self, family: &str) -> Result<Asked, ClusterError> {
         check_family(family)?;
-        self.wish(Wish::Hold { family: family.to_owned() }).await
+        self.ask(Ask::Hold { family: family.to_owned() }).await
     }
 
     /// Takes [`Self::hold_rollout`] back.
     ///
     /// # Errors
     /// As there.
-    pub async fn resume_rollout(&self, family: &str) -> Result<Wished, ClusterError> {
+    pub async fn resume_rollout(&self, family: &str) -> Result<Asked, ClusterError> {
         check_family(family)?;
-        self.unwish(Wish::Hold { family: family.to_owned() }).await
+        self.unask(Ask::Hold { family: family.to_owned() }).await
     }
 
     /// Moves all duties of a family to its newest version as far as there is room, also those that
@@ -107,9 +107,9 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Self::hold_rollout`].
-    pub async fn promote(&self, family: &str) -> Result<Wished, ClusterError> {
-        let about = |family, version| Wish::Promote { family, version };
-        self.wish_about_newest(family, about).await
+    pub async fn promote(&self, family: &str) -> Result<Asked, ClusterError> {
+        let about = |family, version| Ask::Promote { family, version };
+        self.ask_about_newest(family, about).await
     }
 
     /// Takes all duties of a family back from its newest version, as far as nodes of others have
@@ -117,9 +117,9 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Self::hold_rollout`].
-    pub async fn abort_rollout(&self, family: &str) -> Result<Wished, ClusterError> {
-        let about = |family, version| Wish::Abort { family, version };
-        self.wish_about_newest(family, about).await
+    pub async fn abort_rollout(&self, family: &str) -> Result<Asked, ClusterError> {
+        let about = |family, version| Ask::Abort { family, version };
+        self.ask_about_newest(family, about).await
     }
 
     /// How new versions of a family are tried, whatever their nodes say; nothing takes it back.
@@ -130,27 +130,27 @@ impl Cluster {
         &self,
         family: &str,
         canary: Option<Canary>,
-    ) -> Result<Wished, ClusterError> {
+    ) -> Result<Asked, ClusterError> {
         check_family(family)?;
         let family = family.to_owned();
         match canary {
-            Some(canary) => self.wish(Wish::Canary { family, canary }).await,
-            None => self.unwish(Wish::Canary { family, canary: Canary::default() }).await,
+            Some(canary) => self.ask(Ask::Canary { family, canary }).await,
+            None => self.unask(Ask::Canary { family, canary: Canary::default() }).await,
         }
     }
 
-    async fn wish_about_newest(
+    async fn ask_about_newest(
         &self,
         family: &str,
-        wish: impl FnOnce(String, String) -> Wish,
-    ) -> Result<Wished, ClusterError> {
+        ask: impl FnOnce(String, String) -> Ask,
+    ) -> Result<Asked, ClusterError> {
         check_family(family)?;
         let this = self.clone();
         let picture = self.run(async move { this.read_picture().await }).await?;
         let newest = picture.lineages.get(family).and_then(Lineage::newest);
         match newest {
-            Some(newest) => self.wish(wish(family.to_owned(), newest.to_owned())).await,
-            None => Ok(Wished { intents: Vec::new(), unknown: vec![family.to_owned()] }),
+            Some(newest) => self.ask(ask(family.to_owned(), newest.to_owned())).await,
+            None => Ok(Asked { unknown: vec![family.to_owned()], ..Asked::default() }),
         }
     }
 }
@@ -217,15 +217,14 @@ impl Picture {
 
     fn state_of(&self, standing: &RolloutStanding) -> RolloutState {
         let Some(newest) = standing.versions.first() else { return RolloutState::Settled };
-        let held =
-            |wish: &Wish| matches!(wish, Wish::Hold { family } if *family == standing.family);
+        let held = |ask: &Ask| matches!(ask, Ask::Hold { family } if *family == standing.family);
         if let Some(why) = &newest.aborted {
             return RolloutState::Aborted(why.clone());
         }
         if newest.duties >= standing.listed {
             return RolloutState::Settled;
         }
-        if self.wishes().any(held) {
+        if self.asks().any(held) {
             return RolloutState::Held;
         }
         if !newest.preparing.is_empty() {

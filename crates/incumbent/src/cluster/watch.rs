@@ -1,26 +1,36 @@
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_core::Stream;
 use incumbent_core::{LeaseName, Moment};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio_util::sync::ReusableBoxFuture;
 
 use super::{Cluster, LeaseState, lease_name};
 use crate::clock;
 use crate::error::ClusterError;
 use crate::thread;
 
+type Receiver = watch::Receiver<Option<Seen>>;
+
 /// No longer than this between two looks at a lease, whatever became of the hints.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Follows a lease: its present state first, then whatever it becomes. Dropping it ends it.
+/// Follows a lease: its present state first, then whatever it becomes. It is a [`Stream`] too. Dropping
+/// it ends it.
 ///
 /// Changes that follow one another faster than they are asked for are told as one: only the
 /// latest state counts, and its list of changes has those in between.
-#[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct LeaseWatch {
-    states: watch::Receiver<Option<Seen>>,
+    states: Receiver,
+    /// Waits for the next state, and gives the receiver back. It lives here between two calls, so that
+    /// nothing is missed if one of them is dropped.
+    next: ReusableBoxFuture<'static, (Option<LeaseState>, Receiver)>,
     task: AbortHandle,
 }
 
@@ -37,25 +47,21 @@ impl Cluster {
     /// # Errors
     /// If the lease's name won't do. A store that can't be reached is tried again for as long
     /// as it takes.
-    pub fn watch(&self, lease: &str) -> Result<LeaseWatch, ClusterError> {
+    pub fn watch_lease(&self, lease: &str) -> Result<LeaseWatch, ClusterError> {
         let lease = lease_name(lease)?;
         let (states, receiver) = watch::channel(None);
         let task = thread::spawn(follow(self.clone(), lease, states))
             .map_err(|error| ClusterError::Thread(error.to_string()))?;
-        Ok(LeaseWatch { states: receiver, task: task.abort_handle() })
+        let next = ReusableBoxFuture::new(next(receiver.clone()));
+        Ok(LeaseWatch { states: receiver, next, task: task.abort_handle() })
     }
 }
 
 impl LeaseWatch {
     /// Waits for the next state; the first call gives the present one. Nothing comes only if
     /// the process is shutting down. Cancel-safe.
-    pub async fn next(&mut self) -> Option<LeaseState> {
-        loop {
-            self.states.changed().await.ok()?;
-            if let Some(seen) = self.states.borrow_and_update().clone() {
-                return Some(seen.state);
-            }
-        }
+    pub async fn recv(&mut self) -> Option<LeaseState> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
     /// The last state that was seen, and how long ago it was asked for: at most about a second
@@ -75,6 +81,32 @@ impl LeaseWatch {
         let passes = |seen: &Option<Seen>| seen.as_ref().is_some_and(|seen| test(&seen.state));
         let seen = states.wait_for(passes).await.ok()?.clone();
         seen.map(|seen| seen.state)
+    }
+}
+
+impl Stream for LeaseWatch {
+    type Item = LeaseState;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<LeaseState>> {
+        let (state, receiver) = ready!(self.next.poll(context));
+        self.next.set(next(receiver));
+        Poll::Ready(state)
+    }
+}
+
+async fn next(mut states: Receiver) -> (Option<LeaseState>, Receiver) {
+    while states.changed().await.is_ok() {
+        let seen = states.borrow_and_update().clone();
+        if let Some(seen) = seen {
+            return (Some(seen.state), states);
+        }
+    }
+    (None, states)
+}
+
+impl fmt::Debug for LeaseWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseWatch").finish_non_exhaustive()
     }
 }
 

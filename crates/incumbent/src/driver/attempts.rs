@@ -47,7 +47,7 @@ impl Driver {
     }
 
     fn outcome(&self, entry: &Entry, now: Moment) -> Option<Outcome> {
-        if self.grips.get(&entry.lease).is_some_and(|grip| grip.lost().is_none()) {
+        if self.tenures.get(&entry.lease).is_some_and(|tenure| tenure.lost().is_none()) {
             return Some(Outcome::Elected);
         }
         if let Some((record, until)) = self.core.rival(&entry.lease)

@@ -1,14 +1,17 @@
 //! What handles ask for.
 
+use std::sync::Arc;
+
 use incumbent_core::store::{ErrorKind, StoreError};
 use incumbent_core::{LeaseName, Moment};
 
-use super::{Contest, Driver};
+use super::{Candidate, Driver};
 use crate::clock;
 use crate::command::Command;
 use crate::error::JoinError;
 use crate::event::{Event, State};
 use crate::loss::Loss;
+use crate::seat::Seat;
 
 /// So many commands are carried out before replies are looked at again.
 const BURST: usize = 1024;
@@ -27,18 +30,18 @@ impl Driver {
     pub(super) fn obey(&mut self, command: Command) {
         let now = clock::now();
         match command {
-            Command::Campaign { lease, contest, candidacy, ballot, drain } => {
+            Command::Campaign { seat, candidacy, grace } => {
+                let lease = seat.lease.clone();
                 if !self.unfinished.contains_key(&lease) {
                     self.core.campaign(now, lease.clone(), candidacy.clone());
                 }
                 self.leaders.follow(&lease);
-                let contest = Contest { id: contest, candidacy, ballot, drain };
-                self.contests.insert(lease, contest);
+                self.campaigns.insert(lease, Candidate { seat, candidacy, grace });
             }
             Command::Attempt { lease, deadline, answer } => {
                 self.attempts.add(lease, deadline, answer);
             }
-            Command::Withdraw { lease, contest } => self.withdraw(now, &lease, contest),
+            Command::Withdraw(seat) => self.withdraw(now, &seat),
             Command::Stopped { lease, term, abstain } => {
                 if now >= self.core.trusted_until() {
                     // Work is cut off by its own clock, perhaps before this thread looked at it:
@@ -55,7 +58,7 @@ impl Driver {
                 self.core.resign(now, &lease, term, successor);
             }
             Command::Freed { lease, term, answer } => {
-                if self.grips.get(&lease).is_some_and(|grip| grip.term == term) {
+                if self.tenures.get(&lease).is_some_and(|tenure| tenure.term == term) {
                     let until = now + self.config.timing.request * 2;
                     self.waiters.await_freed((lease, term), until, answer);
                 }
@@ -68,7 +71,7 @@ impl Driver {
             Command::Unserve { family } => self.unserve(&family),
             Command::Status { duty, term, status } => self.duty_status(now, duty, term, status),
             Command::Progress { duty, term, text } => {
-                if self.grip(&duty.lease(), term).is_some() {
+                if self.tenure(&duty.lease(), term).is_some() {
                     self.core.tell_progress(now, &duty, &text);
                 }
             }
@@ -91,9 +94,10 @@ impl Driver {
         self.react();
     }
 
-    fn withdraw(&mut self, now: Moment, lease: &LeaseName, contest: u64) {
-        if self.contests.get(lease).is_some_and(|known| known.id == contest) {
-            self.contests.remove(lease);
+    fn withdraw(&mut self, now: Moment, seat: &Arc<Seat>) {
+        let lease = &seat.lease;
+        if self.campaigns.get(lease).is_some_and(|known| Arc::ptr_eq(&known.seat, seat)) {
+            self.campaigns.remove(lease);
             self.core.withdraw(now, lease);
             self.witnesses.forget(lease);
             self.leaders.forget(lease);
@@ -102,23 +106,24 @@ impl Driver {
 
     /// The work under a term has ended: everyone is told before the core may free the lease.
     fn stopped(&mut self, now: Moment, lease: &LeaseName, term: u64) {
-        if let Some(grip) = self.grips.get(lease).filter(|grip| grip.term == term).cloned() {
-            self.grips.remove(lease);
-            self.lost(&grip, Loss::WorkEnded, false);
-            self.duty_stopped(&grip);
+        if let Some(tenure) = self.tenures.get(lease).filter(|tenure| tenure.term == term).cloned()
+        {
+            self.tenures.remove(lease);
+            self.lost(&tenure, Loss::WorkEnded, false);
+            self.duty_stopped(&tenure);
         }
         self.core.stopped(now, lease, term);
         if self.unfinished.get(lease) == Some(&term) {
             self.unfinished.remove(lease);
-            if let Some(contest) = self.contests.get(lease) {
-                self.core.campaign(now, lease.clone(), contest.candidacy.clone());
+            if let Some(candidate) = self.campaigns.get(lease) {
+                self.core.campaign(now, lease.clone(), candidate.candidacy.clone());
             }
         }
     }
 
     pub(super) fn state(&self) -> Event {
         let mut leads: Vec<(LeaseName, u64)> =
-            self.held.values().map(|held| (held.grip.lease.clone(), held.grip.term)).collect();
+            self.held.values().map(|held| (held.tenure.lease.clone(), held.tenure.term)).collect();
         leads.sort();
         let members = self.shared.members.load().as_ref().clone();
         let duties = self.duties.heard_of();

@@ -13,10 +13,10 @@ use super::Driver;
 use crate::cluster::Cluster;
 use crate::duty::{Counted, Preparing, Runner, Staff};
 use crate::event::Event;
-use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::loss::Loss;
 use crate::scope::Scope;
+use crate::tenure::Tenure;
 use crate::term::Term;
 use crate::{clock, thread};
 
@@ -108,23 +108,23 @@ impl Driver {
             return;
         };
         tracing::debug!(node = self.name(), %duty, term, action = "elected", "a duty is to start");
-        let grip = Arc::new(Grip::new(lease.clone(), term, member, Arc::clone(trust)));
-        let hold = Arc::new(Hold::new(Arc::clone(&grip), self.commands.clone()));
+        let tenure = Arc::new(Tenure::new(lease.clone(), term, member, Arc::clone(trust)));
+        let hold = Arc::new(Hold::new(Arc::clone(&tenure), self.commands.clone()));
         self.duties.preparing.remove(&duty);
         self.duties.elected.push((Arc::clone(staff), duty, hold));
-        self.grips.insert(lease, grip);
+        self.tenures.insert(lease, tenure);
     }
 
     /// Starts what was elected and not lost since.
     pub(super) fn start_duties(&mut self) {
         for (staff, duty, hold) in std::mem::take(&mut self.duties.elected) {
-            if hold.grip.lost().is_some() {
+            if hold.tenure.lost().is_some() {
                 continue;
             }
             let cluster = Cluster { store: self.lanes.store(), name: Arc::clone(&self.cluster) };
             let commands = self.commands.clone();
-            let scope = Scope::new(&hold.grip, Arc::downgrade(&hold));
-            let term = Term { grip: Arc::clone(&hold.grip), commands, cluster, scope };
+            let scope = Scope::new(&hold.tenure, Arc::downgrade(&hold));
+            let term = Term { tenure: Arc::clone(&hold.tenure), commands, cluster, scope };
             let _running = Counted::new(Arc::clone(&staff));
             let margin = self.config.timing.margin;
             let runner = Runner { staff, duty, term, hold, margin, _running };
@@ -135,7 +135,7 @@ impl Driver {
     }
 
     pub(super) fn duty_status(&mut self, now: Moment, duty: DutyId, term: u64, status: DutyStatus) {
-        if self.grip(&duty.lease(), term).is_none() {
+        if self.tenure(&duty.lease(), term).is_none() {
             return;
         }
         self.core.tell_status(now, &duty, term, status.clone());
@@ -150,18 +150,18 @@ impl Driver {
     }
 
     /// Nothing runs under the term any more. Does nothing about the leases of other work.
-    pub(super) fn duty_stopped(&mut self, grip: &Grip) {
-        let Some(duty) = DutyId::of(&grip.lease) else { return };
+    pub(super) fn duty_stopped(&mut self, tenure: &Tenure) {
+        let Some(duty) = DutyId::of(&tenure.lease) else { return };
         if self.duties.heard_of.remove(&duty).is_some() {
-            let why = grip.lost().map_or(Loss::WorkEnded, |lost| lost.why);
-            self.tell(Event::DutyStopped { duty, term: grip.term, why });
+            let why = tenure.lost().map_or(Loss::WorkEnded, |lost| lost.why);
+            self.tell(Event::DutyStopped { duty, term: tenure.term, why });
         }
     }
 
     /// The longest that a duty which is here may take to stop.
-    pub(super) fn duty_drain(&self) -> Duration {
-        let duties = self.grips.keys().filter_map(DutyId::of);
-        let drain = |duty: DutyId| self.duties.families.get(duty.family()).map(|(it, _)| it.drain);
-        duties.filter_map(drain).max().unwrap_or(Duration::ZERO)
+    pub(super) fn duty_grace(&self) -> Duration {
+        let duties = self.tenures.keys().filter_map(DutyId::of);
+        let grace = |duty: DutyId| self.duties.families.get(duty.family()).map(|(it, _)| it.grace);
+        duties.filter_map(grace).max().unwrap_or(Duration::ZERO)
     }
 }

@@ -10,12 +10,12 @@ use incumbent_duties::{DutyId, Event as DutyEvent};
 use super::Driver;
 use crate::clock;
 use crate::event::Event;
-use crate::grip::Grip;
 use crate::hold::Hold;
 use crate::loss::Loss;
 use crate::member::Member;
 use crate::mutant::{Mutant, planted};
 use crate::shared::Held;
+use crate::tenure::Tenure;
 use crate::trust::Trust;
 
 impl Driver {
@@ -42,14 +42,14 @@ impl Driver {
                         action = "lost",
                         "leads the cluster no more"
                     );
-                } else if let Some(grip) = self.grip(&lease, term) {
-                    self.lost(&grip, why.into(), abrupt);
+                } else if let Some(tenure) = self.tenure(&lease, term) {
+                    self.lost(&tenure, why.into(), abrupt);
                 }
             }
             CoreEvent::Abort { lease, term } => {
-                if let Some(grip) = self.grip(&lease, term) {
+                if let Some(tenure) = self.tenure(&lease, term) {
                     tracing::warn!(node = self.name(), %lease, term, action = "abort", "trust is over while the work was ending");
-                    grip.abort();
+                    tenure.abort();
                 }
             }
             CoreEvent::Freed { lease, term } => {
@@ -141,44 +141,44 @@ impl Driver {
             return;
         }
         let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
-        let (Some((_, trust)), Some(contest)) = (trust, self.contests.get(&lease)) else {
+        let (Some((_, trust)), Some(candidate)) = (trust, self.campaigns.get(&lease)) else {
             // Nobody wants it any more, so nothing runs under it.
             self.core.stopped(clock::now(), &lease, term);
             return;
         };
         tracing::info!(node = self.name(), %lease, term, member = %member, action = "elected", "elected");
-        let grip = Arc::new(Grip::new(lease.clone(), term, member, Arc::clone(trust)));
-        let hold = Arc::new(Hold::new(Arc::clone(&grip), self.commands.clone()));
-        let held = Held { grip: Arc::clone(&grip), hold: Arc::downgrade(&hold) };
-        self.elected.push((Arc::clone(&contest.ballot), hold));
+        let tenure = Arc::new(Tenure::new(lease.clone(), term, member, Arc::clone(trust)));
+        let hold = Arc::new(Hold::new(Arc::clone(&tenure), self.commands.clone()));
+        let held = Held { tenure: Arc::clone(&tenure), hold: Arc::downgrade(&hold) };
+        self.elected.push((Arc::clone(&candidate.seat), hold));
         self.held.insert(lease.as_str().into(), held);
         self.held_changed = true;
-        self.grips.insert(lease.clone(), grip);
+        self.tenures.insert(lease.clone(), tenure);
         self.tell(Event::Elected { lease: lease.clone(), term });
         self.sight_leader(lease);
     }
 
     /// Ends a term. The program knows before anybody else is told.
-    pub(super) fn lost(&mut self, grip: &Grip, why: Loss, abrupt: bool) {
-        if !grip.end(why, abrupt) {
+    pub(super) fn lost(&mut self, tenure: &Tenure, why: Loss, abrupt: bool) {
+        if !tenure.end(why, abrupt) {
             return;
         }
-        let (lease, term) = (grip.lease.clone(), grip.term);
+        let (lease, term) = (tenure.lease.clone(), tenure.term);
         if lease.is_duty() {
             tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty shall stop");
             return;
         }
-        // What ends without its work having been asked is nobody's wish.
+        // What ends without its work having been asked was not wanted by anybody.
         if abrupt {
-            tracing::warn!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
+            tracing::warn!(node = self.name(), %lease, term, member = %tenure.member, action = "lost", reason = %why, abrupt, "lost");
         } else {
-            tracing::info!(node = self.name(), %lease, term, member = %grip.member, action = "lost", reason = %why, abrupt, "lost");
+            tracing::info!(node = self.name(), %lease, term, member = %tenure.member, action = "lost", reason = %why, abrupt, "lost");
         }
         self.held.remove(lease.as_str());
         self.held_changed = true;
-        if let Some(contest) = self.contests.get(&lease) {
+        if let Some(candidate) = self.campaigns.get(&lease) {
             // What nobody has claimed has no work under it.
-            drop(contest.ballot.take());
+            drop(candidate.seat.take());
         }
         if !abrupt || !planted(Mutant::LossUntold) {
             self.tell(Event::Lost { lease: lease.clone(), term, why });
@@ -234,8 +234,8 @@ impl Driver {
         }
     }
 
-    pub(super) fn grip(&self, lease: &LeaseName, term: u64) -> Option<Arc<Grip>> {
-        self.grips.get(lease).filter(|grip| grip.term == term).cloned()
+    pub(super) fn tenure(&self, lease: &LeaseName, term: u64) -> Option<Arc<Tenure>> {
+        self.tenures.get(lease).filter(|tenure| tenure.term == term).cloned()
     }
 
     pub(super) fn name(&self) -> &str {

@@ -102,7 +102,7 @@ impl Driver {
     }
 
     fn saw_leader(&mut self, lease: LeaseName, sight: Sight) {
-        if !self.contests.contains_key(&lease) {
+        if !self.campaigns.contains_key(&lease) {
             // It was withdrawn meanwhile, and is not followed any more.
             return;
         }

@@ -14,7 +14,7 @@ use crate::loss::Loss;
 use crate::mutant::{Mutant, planted};
 
 pub(super) struct Leaving {
-    drain: Duration,
+    grace: Duration,
     /// Work that runs on past this is left behind.
     work_until: Moment,
     /// Set once all work has ended: the store has until then to confirm.
@@ -33,13 +33,13 @@ impl Driver {
     pub(super) fn leave(&mut self, answer: Option<oneshot::Sender<Result<(), LeaveError>>>) {
         let now = clock::now();
         if self.leaving.is_none() {
-            let drains = self.contests.values().map(|contest| contest.drain);
-            let drain =
-                drains.max().unwrap_or(Duration::ZERO).max(self.drain).max(self.duty_drain());
-            // The margin is for work that is aborted at the end of its drain.
-            let work_until = now + drain + self.config.timing.margin;
+            let graces = self.campaigns.values().map(|candidate| candidate.grace);
+            let grace =
+                graces.max().unwrap_or(Duration::ZERO).max(self.grace).max(self.duty_grace());
+            // The margin is for work that is aborted at the end of its grace period.
+            let work_until = now + grace + self.config.timing.margin;
             self.leaving = Some(Leaving {
-                drain,
+                grace,
                 work_until,
                 close_until: None,
                 answers: Vec::new(),
@@ -59,17 +59,17 @@ impl Driver {
         if self.over {
             return;
         }
-        let error = if self.grips.is_empty() {
+        let error = if self.tenures.is_empty() {
             let patience = self.config.timing.request * 2;
             let until = *leaving.close_until.get_or_insert(now + patience);
             (now >= until).then_some(LeaveError::Unconfirmed)
         } else {
             leaving.close_until = None;
-            let drain = leaving.drain;
+            let grace = leaving.grace;
             (now >= leaving.work_until).then(|| {
-                let mut leases: Vec<LeaseName> = self.grips.keys().cloned().collect();
+                let mut leases: Vec<LeaseName> = self.tenures.keys().cloned().collect();
                 leases.sort();
-                LeaveError::WorkStillRuns { leases, drain }
+                LeaveError::WorkStillRuns { leases, grace }
             })
         };
         if let Some(error) = error {
@@ -88,17 +88,17 @@ impl Driver {
 
     /// Ends all terms at once.
     pub(super) fn end_all(&mut self, why: Loss) {
-        for grip in std::mem::take(&mut self.grips).into_values() {
-            grip.abort();
-            let news = grip.end(why, true);
-            self.duty_stopped(&grip);
-            if news && !grip.lease.is_duty() {
-                let (lease, term) = (grip.lease.clone(), grip.term);
+        for tenure in std::mem::take(&mut self.tenures).into_values() {
+            tenure.abort();
+            let news = tenure.end(why, true);
+            self.duty_stopped(&tenure);
+            if news && !tenure.lease.is_duty() {
+                let (lease, term) = (tenure.lease.clone(), tenure.term);
                 self.tell(Event::Lost { lease, term, why });
             }
         }
-        for contest in self.contests.values() {
-            drop(contest.ballot.take());
+        for candidate in self.campaigns.values() {
+            drop(candidate.seat.take());
         }
         self.held.clear();
         self.held_changed = true;
@@ -114,14 +114,14 @@ impl Driver {
         self.shared.member.store(None);
         let state = self.state();
         self.subscribers.part(&state);
-        let closing = self.contests.values().filter(|_| !planted(Mutant::BallotNeverClosed));
-        for contest in closing {
-            contest.ballot.close();
+        let closing = self.campaigns.values().filter(|_| !planted(Mutant::SeatNeverClosed));
+        for candidate in closing {
+            candidate.seat.close();
         }
         self.queue.close();
         while let Ok(command) = self.queue.try_recv() {
-            if let Command::Campaign { ballot, .. } = command {
-                ballot.close();
+            if let Command::Campaign { seat, .. } = command {
+                seat.close();
             }
         }
         if let Some(Leaving { answers, result, .. }) = self.leaving.take() {

@@ -58,7 +58,7 @@ impl Driver {
         if let Some((_, trust)) = &trusted {
             trust.stop();
         }
-        let unfinished = self.grips.values().map(|grip| (grip.lease.clone(), grip.term));
+        let unfinished = self.tenures.values().map(|tenure| (tenure.lease.clone(), tenure.term));
         self.unfinished.extend(unfinished);
         self.end_all(Loss::Broken);
         let member = trusted.map(|(member, trust)| {
@@ -111,8 +111,8 @@ impl Driver {
                 Protocol::new(self.config.clone(), self.placement.clone(), seed::draw(), now);
             self.core.recall(past);
             let free = |lease: &LeaseName| !self.unfinished.contains_key(lease);
-            for (lease, contest) in self.contests.iter().filter(|(lease, _)| free(lease)) {
-                self.core.campaign(now, lease.clone(), contest.candidacy.clone());
+            for (lease, candidate) in self.campaigns.iter().filter(|(lease, _)| free(lease)) {
+                self.core.campaign(now, lease.clone(), candidate.candidacy.clone());
             }
             self.serve_again(now);
             if let Some(load) = self.load {

@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::records::{Canary, Drain, FamilyProfile};
+use incumbent_core::records::{Canary, FamilyProfile, Overdue};
 use incumbent_duties::records::DutySpec;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -31,7 +31,7 @@ pub fn family(name: impl Into<String>) -> Family {
 /// | it says `Ok` | it is done, and stays so while this node has it; or see [`Self::on_done`] |
 /// | it fails or panics | it is started again after a pause that grows from a second to a minute ([`Self::restart_pause`]) |
 /// | it fails three times in a row ([`Self::give_up_after`]) | the leader moves it to another node that can run it; if there is none, it is tried here on |
-/// | it is told to stop | it has the [drain time-out](Self::drain_timeout) to end, then it is aborted; its lease is freed when it has ended |
+/// | it is told to stop | it has the [grace period](Self::grace) to end, then it is aborted; its lease is freed when it has ended |
 /// | it was told to stop before it was ready | it is aborted at once |
 /// | trust is over | it takes no further step: it is dropped at the `await` where it is, and nothing of it runs but `Drop` |
 ///
@@ -202,16 +202,16 @@ impl Family {
 
     /// How long a duty that is told to stop may take (30 s) before it is aborted.
     #[must_use]
-    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
-        self.profile.drain_ms = millis(timeout);
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.profile.grace_ms = millis(grace);
         self
     }
 
-    /// What happens when a duty runs on after its drain time-out although it was aborted:
-    /// blocking work, or a task that never yields ([`Drain::Wait`]).
+    /// What happens when a duty runs on after its grace period although it was aborted:
+    /// blocking work, or a task that never yields ([`Overdue::Wait`]).
     #[must_use]
-    pub fn on_overdue_drain(mut self, drain: Drain) -> Self {
-        self.profile.drain = drain;
+    pub fn on_overdue(mut self, overdue: Overdue) -> Self {
+        self.profile.overdue = overdue;
         self
     }
 
@@ -293,7 +293,7 @@ impl Family {
     /// How one duty is run if it blocks: on a thread of its own.
     ///
     /// Such work can't be aborted, so let it ask [`Duty::is_held`] often enough. As long as it
-    /// runs its lease isn't freed, and [`Self::on_overdue_drain`] says what happens then. If trust
+    /// runs its lease isn't freed, and [`Self::on_overdue`] says what happens then. If trust
     /// is over as well, others take the lease when it has run out: only a fence protects then, or
     /// [`Overrun::AbortProcess`].
     pub fn run_blocking<F>(self, work: F) -> FamilyWork
@@ -314,7 +314,7 @@ impl FamilyWork {
     pub(super) fn staffed(self, workers: Handle) -> (Staff, List, Duration) {
         let Self { family, job } = self;
         let staff = Staff {
-            drain: Duration::from_millis(family.profile.drain_ms),
+            grace: Duration::from_millis(family.profile.grace_ms),
             family: family.name,
             profile: family.profile,
             prepare: family.prepare.map(|hook| Prepare::new(hook, workers.clone())),

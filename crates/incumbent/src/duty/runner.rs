@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
-use incumbent_core::records::Drain;
+use incumbent_core::records::Overdue;
 use incumbent_duties::{DutyId, DutyStatus};
 
 use super::{Duty, OnDone, Staff};
@@ -49,7 +49,7 @@ impl Runner {
             let end = tokio::select! {
                 biased;
                 end = &mut run.ended => end,
-                _ = self.hold.grip.ended() => {
+                _ = self.hold.tenure.ended() => {
                     self.finish(run, &duty).await;
                     return;
                 }
@@ -60,12 +60,12 @@ impl Runner {
             }
             let Some(pause) = self.conclude(end, &duty, &mut failures) else {
                 // Nothing is left to do, and nobody else shall do it.
-                self.hold.grip.ended().await;
+                self.hold.tenure.ended().await;
                 return;
             };
             tokio::select! {
                 biased;
-                _ = self.hold.grip.ended() => return,
+                _ = self.hold.tenure.ended() => return,
                 () = thread::sleep_until(clock::now() + pause) => {}
             }
         }
@@ -83,7 +83,7 @@ impl Runner {
                 failures.backoff.reset();
                 return match self.staff.restart.done {
                     OnDone::StayDown => {
-                        tracing::info!(duty = %self.duty, term = self.term.term(), action = "done", "the duty is done");
+                        tracing::info!(duty = %self.duty, term = self.term.number(), action = "done", "the duty is done");
                         duty.tell(DutyStatus::Done);
                         None
                     }
@@ -100,23 +100,23 @@ impl Runner {
         failures.times = failures.times.saturating_add(1);
         let (times, pause) = (failures.times, failures.backoff.pause(&mut failures.random));
         let gave_up = times >= self.staff.restart.give_up;
-        tracing::error!(duty = %self.duty, term = self.term.term(), action = "failed", error, times, gave_up, ?pause, "the duty failed");
+        tracing::error!(duty = %self.duty, term = self.term.number(), action = "failed", error, times, gave_up, ?pause, "the duty failed");
         duty.tell(DutyStatus::Failing { times, error, gave_up });
         Some(pause)
     }
 
     /// The duty is told to stop: it ends by itself, or is aborted.
     async fn finish(self, mut run: Running, duty: &Duty) {
-        let told = self.hold.grip.lost_at().unwrap_or_else(clock::now);
+        let told = self.hold.tenure.lost_at().unwrap_or_else(clock::now);
         // A start that has not come to its end is not worth waiting for.
-        let patience = if duty.is_ready() { told + self.staff.drain } else { told };
+        let patience = if duty.is_ready() { told + self.staff.grace } else { told };
         tokio::select! {
             biased;
             _ = &mut run.ended => return,
             () = thread::sleep_until(patience) => {}
-            () = self.hold.grip.aborted() => {}
+            () = self.hold.tenure.aborted() => {}
         }
-        tracing::warn!(duty = %self.duty, term = self.term.term(), action = "abort", "the duty did not stop by itself");
+        tracing::warn!(duty = %self.duty, term = self.term.number(), action = "abort", "the duty did not stop by itself");
         if run.abort() {
             tokio::select! {
                 biased;
@@ -129,11 +129,11 @@ impl Runner {
 
     /// The work can't be aborted.
     async fn overrun(self, mut run: Running) {
-        let policy = self.staff.drain_policy();
-        let (duty, term) = (self.duty.clone(), self.term.term());
+        let policy = self.staff.overdue();
+        let (duty, term) = (self.duty.clone(), self.term.number());
         tracing::error!(%duty, term, action = "overrun", ?policy, "the duty can't be ended and still runs");
-        if !self.hold.grip.is_aborted() {
-            if policy == Drain::Overlap {
+        if !self.hold.tenure.is_aborted() {
+            if policy == Overdue::Overlap {
                 self.hold.release();
                 drop(self);
                 let _ = (&mut run.ended).await;
@@ -143,7 +143,7 @@ impl Runner {
             tokio::select! {
                 biased;
                 _ = &mut run.ended => return,
-                () = self.hold.grip.aborted() => {}
+                () = self.hold.tenure.aborted() => {}
             }
         }
         match self.staff.overrun {

@@ -130,7 +130,7 @@ impl Node {
     ///
     /// # Errors
     /// If a name won't do, the node serves the family already, it joined without
-    /// [membership](crate::Builder::membership), or it has left.
+    /// [membership](crate::Builder::without_membership), or it has left.
     pub fn serve(&self, family: FamilyWork) -> Result<Serving, ServeError> {
         #[cfg(feature = "testing")]
         let _home = self.inner.home.enter();

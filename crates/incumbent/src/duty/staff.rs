@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::records::{Drain, FamilyProfile};
+use incumbent_core::records::{FamilyProfile, Overdue};
 use incumbent_duties::records::DutySpec;
 use tokio::sync::watch;
 
@@ -20,7 +20,7 @@ pub(crate) struct Staff {
     pub(crate) job: Box<dyn Job<Duty>>,
     /// What is done before a duty changes over to this node.
     pub(crate) prepare: Option<Prepare>,
-    pub(crate) drain: Duration,
+    pub(crate) grace: Duration,
     pub(crate) waits_for_ready: bool,
     pub(crate) overrun: Overrun,
     pub(crate) restart: Restart,
@@ -55,8 +55,8 @@ impl Staff {
         parts.get(name).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn drain_policy(&self) -> Drain {
-        self.profile.drain
+    pub(crate) fn overdue(&self) -> Overdue {
+        self.profile.overdue
     }
 }
 

@@ -120,7 +120,7 @@ where
                 let Some(work) = work else { return End::Aborted };
                 let future = work(handle.clone());
                 // Making it may have taken any time.
-                if !handle.term().grip.is_trusted() {
+                if !handle.term().tenure.is_trusted() {
                     return End::Aborted;
                 }
                 handle.began();
@@ -182,7 +182,9 @@ where
     H: Handed,
     F: Fn(H) -> WorkResult + Send + Sync + 'static,
 {
-    let Some(work) = work.filter(|_| handle.term().grip.is_trusted()) else { return End::Aborted };
+    let Some(work) = work.filter(|_| handle.term().tenure.is_trusted()) else {
+        return End::Aborted;
+    };
     handle.began();
     let result = panic::contain(|| work(handle.clone()));
     drop_elsewhere(work);

@@ -25,7 +25,7 @@ use crate::{clock, seed, thread};
 pub(super) struct Runner {
     pub(super) campaign: Campaign,
     pub(super) job: Box<dyn Job<Term>>,
-    pub(super) drain: Duration,
+    pub(super) grace: Duration,
     pub(super) margin: Duration,
     pub(super) overrun: Overrun,
     /// The first after a failure, and the longest.
@@ -72,8 +72,8 @@ impl Runner {
 
     /// Runs the work under one term to its end.
     async fn work(&self, leadership: &Leadership) -> End {
-        self.current.store(Some(Arc::new(leadership.handle())));
-        let mut running = self.job.start(leadership.handle());
+        self.current.store(Some(Arc::new(leadership.term())));
+        let mut running = self.job.start(leadership.term());
         tokio::select! {
             biased;
             end = &mut running.ended => return end,
@@ -96,13 +96,13 @@ impl Runner {
     /// The work was told to end; it is aborted if it takes too long.
     async fn wait_in_order(&self, running: &mut Running, leadership: &Leadership) -> End {
         // From when the work was told, which may have been a while ago if this thread stood still.
-        let told = leadership.grip.lost_at().filter(|_| !planted(Mutant::DrainFromNow));
-        let patience = told.unwrap_or_else(clock::now) + self.drain;
+        let told = leadership.tenure.lost_at().filter(|_| !planted(Mutant::GraceFromNow));
+        let patience = told.unwrap_or_else(clock::now) + self.grace;
         let end = tokio::select! {
             biased;
             end = &mut running.ended => Some(end),
             () = thread::sleep_until(patience) => None,
-            () = leadership.grip.aborted() => None,
+            () = leadership.tenure.aborted() => None,
         };
         match end {
             Some(end) => end,
@@ -111,7 +111,7 @@ impl Runner {
     }
 
     async fn abort(&self, running: &mut Running, leadership: &Leadership) -> End {
-        let (lease, term) = (leadership.lease(), leadership.term());
+        let (lease, term) = (leadership.lease(), leadership.number());
         tracing::warn!(%lease, term, action = "abort", "the work did not end by itself");
         let patience = if running.abort() { self.margin / 4 } else { Duration::ZERO };
         let patience = clock::now() + patience;
@@ -133,8 +133,8 @@ impl Runner {
         end: End,
         mut pause: impl FnMut() -> Duration,
     ) -> Next {
-        let (lease, term) = (leadership.lease().clone(), leadership.term());
-        let freed = freed(&leadership.handle());
+        let (lease, term) = (leadership.lease().clone(), leadership.number());
+        let freed = freed(&leadership.term());
         self.current.store(None);
         let finish = match &end {
             End::Done { led: true } => Some(Finish::Completed),

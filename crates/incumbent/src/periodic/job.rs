@@ -59,7 +59,7 @@ impl PeriodicJob {
     /// Leads for one term. `Ok` while the term is held means that there will be no tick any more.
     pub(super) async fn lead(self: Arc<Self>, term: Term) -> WorkResult {
         let journal = Journal::of(&term.cluster, term.lease().clone());
-        let mut scribe = Scribe { node: self.node.clone(), term: term.term(), confirmed: false };
+        let mut scribe = Scribe { node: self.node.clone(), term: term.number(), confirmed: false };
         let seed = name_seed(term.lease().as_str());
         let Some(mut record) = self.claim(&journal, &mut scribe, &term).await? else {
             return Ok(());
@@ -143,7 +143,7 @@ impl PeriodicJob {
         let closes = own.scope.close_on_drop();
         let run = Run::new(own.clone(), tick, since);
         let started = clock::now();
-        tracing::debug!(lease = %term.lease(), term = term.term(), tick, action = "tick", "the job starts");
+        tracing::debug!(lease = %term.lease(), term = term.number(), tick, action = "tick", "the job starts");
         (self.work)(run.clone()).await?;
         let counts = run.counts();
         drop(closes);
@@ -169,15 +169,15 @@ async fn record_success(
             Ok(Noted::Written(record)) => return Some(record),
             Ok(Noted::Superseded { by }) => {
                 if !still_leads(scribe, term, by).await {
-                    tracing::warn!(lease = %term.lease(), term = term.term(), tick, by, action = "superseded", "the success of the job is not recorded: a newer leader has taken over");
+                    tracing::warn!(lease = %term.lease(), term = term.number(), tick, by, action = "superseded", "the success of the job is not recorded: a newer leader has taken over");
                     return None;
                 }
             }
             Err(error) => {
                 let pause = backoff.pause(&mut random);
-                tracing::warn!(lease = %term.lease(), term = term.term(), tick, %error, ?pause, action = "retry", "the success of the job is not recorded yet; trying again");
+                tracing::warn!(lease = %term.lease(), term = term.number(), tick, %error, ?pause, action = "retry", "the success of the job is not recorded yet; trying again");
                 thread::rest(pause).await;
-                if !term.grip.is_trusted() {
+                if !term.tenure.is_trusted() {
                     return None;
                 }
             }
@@ -190,7 +190,7 @@ async fn record_success(
 async fn still_leads(scribe: &mut Scribe, term: &Term, by: u64) -> bool {
     match term.confirm().await {
         Ok(true) => {
-            tracing::error!(lease = %term.lease(), term = term.term(), newer = by, action = "lost_past", "the job's record is of a newer term than the store's own: the store has lost what it knew of this lease");
+            tracing::error!(lease = %term.lease(), term = term.number(), newer = by, action = "lost_past", "the job's record is of a newer term than the store's own: the store has lost what it knew of this lease");
             scribe.confirmed = true;
             true
         }
@@ -206,7 +206,7 @@ fn report_future(term: &Term, record: &JobRecord, ahead: u64, due: Due) {
         Due::Wait { until } => Some(super::system_time(until)),
         Due::Run { .. } | Due::Never => None,
     };
-    tracing::error!(lease = %term.lease(), term = term.term(), recorded_by = %record.author(), ?ahead, next = ?waits, action = "future", "the last tick that is recorded as done lies in the future: this machine's clock is behind, or that of the node which recorded it was ahead. Nothing runs until then, or until the record is forgotten");
+    tracing::error!(lease = %term.lease(), term = term.number(), recorded_by = %record.author(), ?ahead, next = ?waits, action = "future", "the last tick that is recorded as done lies in the future: this machine's clock is behind, or that of the node which recorded it was ahead. Nothing runs until then, or until the record is forgotten");
 }
 
 /// Waits, unless the lease is lost first.

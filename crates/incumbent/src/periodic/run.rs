@@ -1,21 +1,18 @@
 use std::fmt;
-use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
-
-use tokio_util::sync::CancellationToken;
+use std::time::SystemTime;
 
 use super::schedule::system_time;
-use crate::assertion::Assertion;
-use crate::error::Unanswered;
-use crate::fence::Fence;
-use crate::loss::Lost;
-use crate::scope::Guarded;
 use crate::term::Term;
 
 /// One run of a periodic job, as its work sees it. Clones speak of the same run; they don't keep
 /// it alive.
+///
+/// All questions about the term under which it runs are answered by the [`Term`] that it derefs to: whether
+/// it [is held](Term::is_held), when it [shall stop](Term::token), its [`fence`](Term::fence). That term
+/// grows by one each time the job changes its node.
 #[derive(Clone)]
 pub struct Run {
     term: Term,
@@ -45,49 +42,6 @@ impl Run {
         system_time(self.since)
     }
 
-    /// The term under which it runs: it grows by one each time the job changes its node.
-    #[must_use]
-    pub fn term(&self) -> u64 {
-        self.term.term()
-    }
-
-    /// The term as a fencing token, to be handed to all that the job writes to.
-    #[must_use]
-    pub fn fence(&self) -> Fence {
-        self.term.fence()
-    }
-
-    /// What asserts the job's term in the database that holds its lease; as [`Term::assertion`].
-    #[must_use]
-    pub fn assertion(&self) -> Assertion {
-        self.term.assertion()
-    }
-
-    /// Whether the job is this node's to run. As cheap as [`Term::is_held`]; no from the moment at
-    /// which it is told to stop.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.term.is_held()
-    }
-
-    /// How long this node may believe so, unless another beat gets through first.
-    #[must_use]
-    pub fn time_left(&self) -> Duration {
-        self.term.time_left()
-    }
-
-    /// Fires when the run shall stop. Cancelling it yourself ends nothing but what you hung from
-    /// it.
-    #[must_use]
-    pub fn stopping(&self) -> CancellationToken {
-        self.term.token()
-    }
-
-    /// Waits until the run shall stop, and says why. Cancel-safe.
-    pub async fn stopped(&self) -> Lost {
-        self.term.lost().await
-    }
-
     /// Says that the job is done, whatever comes now.
     ///
     /// An `Ok` counts only as long as the run wasn't told to stop, because work that stops early
@@ -98,23 +52,17 @@ impl Run {
         self.completed.store(true, Ordering::Release);
     }
 
-    /// Puts a future under the run, so that it ends with it; as [`Term::guard`]. For tasks that
-    /// the work spawns.
-    pub fn guard<F: Future>(&self, future: F) -> Guarded<F> {
-        self.term.guard(future)
-    }
-
-    /// Asks the store whether the job is still this node's; as [`Term::confirm`].
-    ///
-    /// # Errors
-    /// If the store didn't answer within the request time-out.
-    pub async fn confirm(&self) -> Result<bool, Unanswered> {
-        self.term.confirm().await
-    }
-
     /// Whether an `Ok` means that the tick is done.
     pub(super) fn counts(&self) -> bool {
-        self.is_held() || self.completed.load(Ordering::Acquire)
+        self.term.is_held() || self.completed.load(Ordering::Acquire)
+    }
+}
+
+impl Deref for Run {
+    type Target = Term;
+
+    fn deref(&self) -> &Term {
+        &self.term
     }
 }
 
@@ -122,7 +70,7 @@ impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run")
             .field("lease", self.term.lease())
-            .field("term", &self.term())
+            .field("term", &self.term.number())
             .field("scheduled", &self.scheduled())
             .finish_non_exhaustive()
     }

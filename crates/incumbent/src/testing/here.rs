@@ -258,7 +258,7 @@ impl<F: Future> Drop for Strand<F> {
 /// Blocks the thread that this is called on for so long, in the time of the world.
 ///
 /// For code of the application's that is tested with what blocks: placements, `Drop`, blocking work,
-/// and futures of a process that [may block](super::Process::may_block). Elsewhere in a world it has
+/// and futures of a process that [may block](super::Process::allow_blocking). Elsewhere in a world it has
 /// no effect, because nothing could go on meanwhile.
 pub fn block(span: Duration) {
     super::aside::block(span);

@@ -208,10 +208,10 @@ impl Process {
         self.inside.wall_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
 
-    /// Whether futures of the application may [block](super::block) here. Each then has a thread
+    /// Lets futures of the application [block](super::block) here. Each then has a thread
     /// that takes turns with all others, which takes more time.
-    pub fn may_block(&self, may: bool) {
-        self.inside.may_block.store(may, Ordering::Relaxed);
+    pub fn allow_blocking(&self) {
+        self.inside.may_block.store(true, Ordering::Relaxed);
     }
 
     /// Lets so many polls in a thousand come some milliseconds late, so that tasks are run in other

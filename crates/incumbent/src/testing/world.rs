@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::here::{self, Entered, Here, Thread};
 use super::process::{Inside, Process};
 use super::road::{Path, Shelf};
-use crate::grip::Grip;
 use crate::mutant::Mutant;
+use crate::tenure::Tenure;
 
 /// So many polls without any time passing are a loop that never ends.
 const MOST_POLLS: u64 = 2_000_000;
@@ -38,7 +38,7 @@ pub(crate) struct Space {
     polled_at: AtomicU64,
     pub(super) shelf: Shelf,
     processes: Mutex<Vec<Arc<Inside>>>,
-    grips: Mutex<Vec<(Arc<Inside>, Weak<Grip>)>>,
+    tenures: Mutex<Vec<(Arc<Inside>, Weak<Tenure>)>>,
     judge: OnceLock<Arc<dyn Judge>>,
     planted: OnceLock<Mutant>,
 }
@@ -177,7 +177,7 @@ impl Space {
             polled_at: AtomicU64::new(0),
             shelf: Shelf::default(),
             processes: Mutex::default(),
-            grips: Mutex::default(),
+            tenures: Mutex::default(),
             judge: OnceLock::new(),
             planted: OnceLock::new(),
         }
@@ -236,41 +236,41 @@ impl Space {
         self.planted.get().copied()
     }
 
-    pub(super) fn gripped(&self, inside: &Arc<Inside>, grip: &Arc<Grip>) {
-        let mut grips = lock(&self.grips);
-        grips.retain(|(_, grip)| grip.strong_count() > 0);
-        grips.push((Arc::clone(inside), Arc::downgrade(grip)));
+    pub(super) fn tenure_began(&self, inside: &Arc<Inside>, tenure: &Arc<Tenure>) {
+        let mut tenures = lock(&self.tenures);
+        tenures.retain(|(_, tenure)| tenure.strong_count() > 0);
+        tenures.push((Arc::clone(inside), Arc::downgrade(tenure)));
     }
 
     pub(super) fn lose(&self, inside: &Arc<Inside>, lease: &str) -> bool {
-        let grips: Vec<Arc<Grip>> = lock(&self.grips)
+        let tenures: Vec<Arc<Tenure>> = lock(&self.tenures)
             .iter()
             .filter(|(process, _)| process.id == inside.id)
-            .filter_map(|(_, grip)| grip.upgrade())
-            .filter(|grip| grip.lease.as_str() == lease && grip.lost().is_none())
+            .filter_map(|(_, tenure)| tenure.upgrade())
+            .filter(|tenure| tenure.lease.as_str() == lease && tenure.lost().is_none())
             .collect();
         let now = inside.moment(self.instant());
-        let held = grips.into_iter().filter(|grip| grip.peek(now).0);
-        held.map(|grip| grip.lose()).count() > 0
+        let held = tenures.into_iter().filter(|tenure| tenure.peek(now).0);
+        held.map(|tenure| tenure.lose()).count() > 0
     }
 
     fn holdings(&self) -> Vec<Holding> {
         let instant = self.instant();
-        let grips = lock(&self.grips);
-        let living = grips.iter().filter(|(process, _)| !process.is_dead());
+        let tenures = lock(&self.tenures);
+        let living = tenures.iter().filter(|(process, _)| !process.is_dead());
         living
-            .filter_map(|(process, grip)| {
-                let grip = grip.upgrade()?;
-                let (held, trusted) = grip.peek(process.moment(instant));
+            .filter_map(|(process, tenure)| {
+                let tenure = tenure.upgrade()?;
+                let (held, trusted) = tenure.peek(process.moment(instant));
                 Some(Holding {
                     process: process.id,
-                    lease: grip.lease.clone(),
-                    term: grip.term,
-                    member: grip.member.clone(),
+                    lease: tenure.lease.clone(),
+                    term: tenure.term,
+                    member: tenure.member.clone(),
                     held,
                     trusted,
-                    until: grip.until(),
-                    told: grip.lost_at(),
+                    until: tenure.until(),
+                    told: tenure.lost_at(),
                 })
             })
             .collect()

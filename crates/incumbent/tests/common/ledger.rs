@@ -39,7 +39,7 @@ impl Ledger {
         {
             entries.mistakes.push(format!("{name} runs on {other} and on {node}"));
         }
-        let fence = duty.term();
+        let fence = duty.number();
         if entries.fences.insert(name.clone(), fence).is_some_and(|last| last > fence) {
             entries.mistakes.push(format!("the fence of {name} went back to {fence}"));
         }
@@ -50,7 +50,7 @@ impl Ledger {
     /// Work that runs until it is told to stop.
     pub async fn run(self, node: String, duty: Duty) -> WorkResult {
         let _entry = self.enter(&node, &duty);
-        duty.stopped().await;
+        duty.lost().await;
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Ledger {
 impl Drop for Entry {
     fn drop(&mut self) {
         let mut entries = self.ledger.entries();
-        if entries.running.get(&self.name).is_some_and(|(_, duty)| duty.term() == self.term) {
+        if entries.running.get(&self.name).is_some_and(|(_, duty)| duty.number() == self.term) {
             entries.running.remove(&self.name);
         }
     }

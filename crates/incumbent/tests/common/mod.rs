@@ -25,7 +25,7 @@ pub fn builder(name: &str) -> Builder {
 pub fn steady(name: &str) -> Builder {
     let (ttl, quiet) = (Duration::from_secs(12), Duration::from_millis(100));
     let builder = Node::builder().cluster("test").name(name).ttl(ttl).rebalance_after(quiet);
-    builder.drain(Duration::from_secs(1))
+    builder.grace(Duration::from_secs(1))
 }
 
 pub async fn join(store: &OpenStore, name: &str) -> Node {
@@ -66,7 +66,7 @@ pub async fn pause(millis: u64) {
 pub async fn next_event(notices: &mut Subscription, wanted: impl Fn(&Event) -> bool) -> Event {
     soon(async {
         loop {
-            let notice = notices.next().await.expect("the node is there");
+            let notice = notices.recv().await.expect("the node is there");
             if wanted(&notice.event) {
                 return notice.event;
             }

@@ -2,7 +2,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::Result;
-use incumbent::blocking::{self, Leadership};
+use incumbent::blocking::Wait;
+use incumbent::{Leadership, Node};
 use incumbent::{Term, clock};
 
 use super::history::{Entry, Loss};
@@ -28,7 +29,7 @@ const ABSENCE: Duration = Duration::from_millis(100);
 /// # Errors
 /// If something can't be written down, or the node can't stand.
 pub fn stand(
-    node: &blocking::Node,
+    node: &Node,
     lease: &str,
     orders: &Receiver<Order>,
     mut write: impl FnMut(Entry) -> Result<()>,
@@ -37,7 +38,7 @@ pub fn stand(
         let mut campaign = node.campaign(lease)?;
         loop {
             // An error means that the node has left.
-            let Ok(leadership) = campaign.elected() else { return Ok(()) };
+            let Ok(leadership) = campaign.elected().wait() else { return Ok(()) };
             if lead(leadership, orders, &mut write)? == Some(Order::Return) {
                 break;
             }
@@ -53,7 +54,7 @@ fn lead(
     orders: &Receiver<Order>,
     write: &mut impl FnMut(Entry) -> Result<()>,
 ) -> Result<Option<Order>> {
-    let term = leadership.term();
+    let term = leadership.number();
     // What was asked of an earlier term is not meant for this one.
     while orders.try_recv().is_ok() {}
     write(Entry::Elected { at: now(), term })?;
@@ -64,17 +65,17 @@ fn lead(
         }
         if let Ok(told) = orders.recv_timeout(PAUSE) {
             order = Some(told);
-            Term::resign(&leadership);
+            leadership.resign();
         }
     }
-    let why = match leadership.wait_lost().why {
+    let why = match leadership.lost().wait().why {
         incumbent::Loss::CannotTell => Loss::CannotTell,
         _ => Loss::Other,
     };
     write(Entry::Lost { at: now(), term, why })?;
     if order == Some(Order::Return) {
         // Whether the store has said that the lease is free makes no difference here.
-        let _ = leadership.resign();
+        let _ = leadership.release().wait();
     }
     Ok(order)
 }
@@ -87,8 +88,8 @@ pub fn ask(term: &Term, mut write: impl FnMut(Entry) -> Result<()>) -> Result<bo
     let before = now();
     let held = term.is_held();
     let after = now();
-    let until = term.deadline().as_nanos();
-    write(Entry::Asked { before, after, term: term.term(), held, until })?;
+    let until = term.trusted_until().as_nanos();
+    write(Entry::Asked { before, after, term: term.number(), held, until })?;
     Ok(held)
 }
 

@@ -1,6 +1,6 @@
 //! New versions, and writes that get lost on the way.
 
-use incumbent_core::records::{Content, Extra, FORMAT, FamilyProfile, Intent, IntentState, Wish};
+use incumbent_core::records::{Content, Extra, FORMAT, FamilyProfile, Intent, IntentState, Ask};
 use incumbent_core::{Request, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::{DutySpec, Roster};
@@ -72,7 +72,7 @@ fn drain(stage: &mut Stage, node: &str) {
     let intent = Intent {
         format: FORMAT,
         id: format!("drain-{node}"),
-        wish: Wish::Drain { node: node.to_owned() },
+        ask: Ask::Drain { node: node.to_owned() },
         state: IntentState::Open,
         by: "script".to_owned(),
         at_ms: 0,

@@ -1,7 +1,7 @@
 //! Plans that take their time, or can't be made.
 
 use incumbent_core::keys;
-use incumbent_core::records::{Content, Extra, FORMAT, Intent, IntentState, Wish};
+use incumbent_core::records::{Ask, Content, Extra, FORMAT, Intent, IntentState};
 use incumbent_core::store::Write;
 use incumbent_core::{Event, Request};
 use incumbent_duties::records::DutySpec;
@@ -100,7 +100,7 @@ fn pause(stage: &mut Stage, duty: &str) {
     let intent = Intent {
         format: FORMAT,
         id: format!("pause-{duty}"),
-        wish: Wish::Pause { duty: format!("{FAMILY}/{duty}") },
+        ask: Ask::Pause { duty: format!("{FAMILY}/{duty}") },
         state: IntentState::Open,
         by: "script".to_owned(),
         at_ms: 0,

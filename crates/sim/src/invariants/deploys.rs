@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::MemberId;
-use incumbent_core::records::Wish;
+use incumbent_core::records::Ask;
 use incumbent_core::records::{Intent, IntentState, MemberRecord, MemberState, Profile};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
@@ -26,10 +26,10 @@ pub(super) struct Deploys {
     profiles: BTreeMap<MemberId, (Profile, u64)>,
     /// The versions of duties on each list.
     lists: BTreeMap<String, BTreeMap<String, Option<String>>>,
-    /// When a wish changed or a list was lost last: plans may be older than that.
+    /// When a ask changed or a list was lost last: plans may be older than that.
     changed: u64,
-    /// Wishes that move single duties at once.
-    wishes: BTreeMap<String, String>,
+    /// Asks that move single duties at once.
+    asks: BTreeMap<String, String>,
 }
 
 impl Deploys {
@@ -43,7 +43,7 @@ impl Deploys {
             profiles: BTreeMap::new(),
             lists: BTreeMap::new(),
             changed: 0,
-            wishes: BTreeMap::new(),
+            asks: BTreeMap::new(),
         }
     }
 
@@ -106,13 +106,13 @@ impl Deploys {
             }
             "intent" => {
                 self.changed = now;
-                self.wishes.remove(key);
+                self.asks.remove(key);
                 let intent: Option<Intent> = change.after();
                 let open = intent.filter(|intent| intent.state == IntentState::Open);
-                if let Some(Wish::Pin { duty, .. } | Wish::Move { duty, .. }) =
-                    open.map(|intent| intent.wish)
+                if let Some(Ask::Pin { duty, .. } | Ask::Move { duty, .. }) =
+                    open.map(|intent| intent.ask)
                 {
-                    self.wishes.insert(key.to_owned(), duty);
+                    self.asks.insert(key.to_owned(), duty);
                 }
             }
             _ => {}
@@ -147,7 +147,7 @@ impl Deploys {
             let steady = now.saturating_sub(changed) > 3 * self.ttl
                 && until.saturating_add(self.ttl) > now
                 && self.alive.contains(&had)
-                && !self.wishes.values().any(|wished| wished == duty.as_str());
+                && !self.asks.values().any(|asked| asked == duty.as_str());
             let steady = steady && self.is_listed_twice(now, duty, &had);
             let prepared = self.prepared.contains(&(member.clone(), duty.clone()));
             if steady && prepares && !prepared {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use incumbent_core::records::{Intent, IntentState, LeaseRecord, Wish};
+use incumbent_core::records::{Ask, Intent, IntentState, LeaseRecord};
 use incumbent_core::{LeaseName, MemberId, keys};
 
 use super::{Forgotten, Invariant, Landing, Verdict};
@@ -82,9 +82,9 @@ impl Remains {
     fn over_since(&self, key: &str) -> Option<u64> {
         let intent = self.intents.get(key)?;
         let written = *self.records.get(key)?;
-        match (&intent.state, &intent.wish) {
+        match (&intent.state, &intent.ask) {
             (IntentState::Done | IntentState::Obsolete, _) => Some(written),
-            (IntentState::Open, Wish::Resign { lease, term, .. }) => {
+            (IntentState::Open, Ask::Resign { lease, term, .. }) => {
                 let lease = keys::lease(&LeaseName::new(lease).ok()?);
                 let (lease, changed) = self.leases.get(lease.as_str())?;
                 let over = lease.term > *term || (lease.term == *term && lease.holder.is_none());

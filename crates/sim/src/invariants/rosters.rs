@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use incumbent_core::records::{Intent, IntentState, MemberRecord, MemberState, Profile, Wish};
+use incumbent_core::records::{Ask, Intent, IntentState, MemberRecord, MemberState, Profile};
 use incumbent_core::{LeaseName, MemberId};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
@@ -61,9 +61,9 @@ impl Ledger {
                 self.pauses.remove(key);
                 self.pins.remove(key);
                 let open = intent.filter(|intent| intent.state == IntentState::Open);
-                match open.map(|intent| intent.wish) {
-                    Some(Wish::Pause { duty }) => drop(self.pauses.insert(key.to_owned(), duty)),
-                    Some(Wish::Pin { duty, .. }) => drop(self.pins.insert(key.to_owned(), duty)),
+                match open.map(|intent| intent.ask) {
+                    Some(Ask::Pause { duty }) => drop(self.pauses.insert(key.to_owned(), duty)),
+                    Some(Ask::Pin { duty, .. }) => drop(self.pins.insert(key.to_owned(), duty)),
                     _ => {}
                 }
             }

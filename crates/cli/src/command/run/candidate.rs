@@ -38,7 +38,7 @@ impl Won {
     }
 
     fn slot(slot: Slot) -> Self {
-        let number = slot.number();
+        let number = slot.index();
         Self { slot: Some(number), ..Self::lease(slot.into_leadership(), None) }
     }
 }

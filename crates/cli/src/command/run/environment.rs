@@ -15,7 +15,7 @@ pub(crate) fn variables(
 ) -> Vec<(String, String)> {
     let mut variables = vec![
         ("INCUMBENT_LEASE", lease.to_owned()),
-        ("INCUMBENT_TERM", leadership.term().to_string()),
+        ("INCUMBENT_TERM", leadership.number().to_string()),
         ("INCUMBENT_NODE", node.to_owned()),
         ("INCUMBENT_CLUSTER", place.cluster.clone()),
         ("INCUMBENT_STORE", without_secrets(&place.url)),

@@ -145,10 +145,12 @@ async fn attempt(
     let mut builder = Node::builder()
         .cluster(&place.cluster)
         .ttl(arguments.ttl())
-        .drain(arguments.grace())
-        .witness(!arguments.no_witness)
-        .membership(false)
+        .grace(arguments.grace())
+        .without_membership()
         .join_timeout(readable(patience.left()));
+    if arguments.no_witness {
+        builder = builder.without_witness();
+    }
     if let Some(past) = past {
         builder = builder.past(past.clone());
     }

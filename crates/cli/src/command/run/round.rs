@@ -102,9 +102,9 @@ impl Round<'_> {
             once.start();
         }
         let variables = environment::variables(place, node.name(), &lease, &leadership, slot);
-        let handle = leadership.handle();
-        guard.start(variables.clone(), move || handle.deadline());
-        let term = leadership.term();
+        let handle = leadership.term();
+        guard.start(variables.clone(), move || handle.trusted_until());
+        let term = leadership.number();
         self.session.detail(format!("{lease} is held in term {term}"));
         notify(&format!("READY=1\nSTATUS=holds {lease} in term {term}"));
         let grace = self.arguments.grace();
@@ -169,7 +169,7 @@ fn entrust(session: &Session, node: &Node, trust: Trust) {
     };
     let mut notices = node.subscribe();
     tokio::runtime::Handle::current().spawn(async move {
-        while let Some(notice) = notices.next().await {
+        while let Some(notice) = notices.recv().await {
             let member = match &notice.event {
                 Event::State(state) => state.member.as_ref(),
                 Event::Joined { member } => Some(member),
@@ -199,7 +199,7 @@ async fn give_back(leadership: Leadership, campaign: Option<Campaign>) {
     if over {
         drop(leadership);
     } else {
-        let _ = leadership.resign().await;
+        let _ = leadership.release().await;
     }
 }
 

@@ -67,9 +67,9 @@ pub(crate) async fn hold(
                 }
             }
             // Told at once, whatever else goes on: the guardian ends what it thinks is overdue.
-            deadline = leadership.deadline_after(told), if told != Moment::START => {
-                told = deadline;
-                guard.extend(deadline);
+            until = leadership.trust_changed(told), if told != Moment::START => {
+                told = until;
+                guard.extend(until);
             }
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn projections() -> FamilyWork {
 
 /// Takes a step now and then and says so, until it is told to stop or may not go on.
 async fn project(duty: Duty) -> Result<(), BoxError> {
-    let (id, term) = (duty.id().as_str().to_owned(), duty.term());
+    let (id, term) = (duty.id().as_str().to_owned(), duty.number());
     let ran = |asked: u64| {
         let until = duty.trusted_until().as_nanos();
         Word::Ran { duty: id.clone(), term, asked, until }.say();
@@ -22,13 +22,13 @@ async fn project(duty: Duty) -> Result<(), BoxError> {
         return Ok(());
     }
     Word::Started { duty: id.clone(), term, at: clock::now().as_nanos() }.say();
-    let stopping = duty.stopping();
+    let stopping = duty.token();
     let mut steps = 0;
     while !stopping.is_cancelled() {
         let now = clock::now();
         if duty.trusted_until() <= clock::now() {
             // Nothing is done any more; that it is over is told by the node.
-            duty.stopped().await;
+            duty.lost().await;
             return Ok(());
         }
         if steps % ASKED_PER_REPORT == 0 {

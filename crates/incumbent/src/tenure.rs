@@ -13,7 +13,7 @@ use crate::mutant::{Mutant, planted};
 use crate::trust::Trust;
 
 #[derive(Debug)]
-pub(crate) struct Grip {
+pub(crate) struct Tenure {
     pub(crate) lease: LeaseName,
     pub(crate) term: u64,
     pub(crate) member: MemberId,
@@ -33,7 +33,7 @@ pub(crate) struct Grip {
     futures: Arc<watch::Sender<usize>>,
 }
 
-impl Grip {
+impl Tenure {
     pub(crate) fn new(lease: LeaseName, term: u64, member: MemberId, trust: Arc<Trust>) -> Self {
         let aborting = trust.over().child_token();
         Self {

@@ -3,31 +3,44 @@
 
 use incumbent_core::keys;
 use incumbent_core::names;
-use incumbent_core::records::{
-    Content, Extra, FORMAT, Intent, IntentState, Unreadable, Wish, sift,
-};
+use incumbent_core::records::{Ask, Content, Extra, FORMAT, Intent, IntentState, Unreadable, sift};
 use incumbent_core::store::{Expect, Record};
 use incumbent_duties::DutyId;
+use serde::Serialize;
 
-use super::Cluster;
 use super::intents::{ATTEMPTS, Writer, expect};
+use super::{Cluster, Leader};
 use crate::clock;
 use crate::error::ClusterError;
 
 /// What became of something that an operator asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wished {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Asked {
     /// The intents that are in force for it now, or that were taken back. None means that there
     /// was nothing to take back.
     pub intents: Vec<String>,
     /// The duties and nodes that were named and that nobody knows at the moment. That is
     /// harmless: what is asked of them holds when they appear.
     pub unknown: Vec<String>,
+    /// The leader that is asked to give its lease up, in the term that shall end; a later leader is
+    /// not meant. Nobody where something else is asked for.
+    pub leader: Option<Leader>,
+}
+
+/// How strictly a duty is pinned to a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strictness {
+    /// It runs there if it can, and elsewhere otherwise.
+    #[default]
+    Preferred,
+    /// It runs there or nowhere.
+    Required,
 }
 
 impl Cluster {
-    /// Wants a duty (`family/name`) on the node of this name: there if it can run it, or, if
-    /// `required`, there or nowhere. Replaces a former pin of the duty.
+    /// Wants a duty (`family/name`) on the node of this name: there if it can run it, or there and
+    /// nowhere else. Replaces a former pin of the duty.
     ///
     /// # Errors
     /// If a name won't do, or the store can't be reached.
@@ -35,60 +48,61 @@ impl Cluster {
         &self,
         duty: &str,
         node: &str,
-        required: bool,
-    ) -> Result<Wished, ClusterError> {
+        strictness: Strictness,
+    ) -> Result<Asked, ClusterError> {
         let (duty, node) = (duty_name(duty)?, node_name(node)?);
-        self.wish(Wish::Pin { duty, node, required }).await
+        let required = strictness == Strictness::Required;
+        self.ask(Ask::Pin { duty, node, required }).await
     }
 
     /// Takes the pin of a duty back.
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn unpin(&self, duty: &str) -> Result<Wished, ClusterError> {
+    pub async fn unpin(&self, duty: &str) -> Result<Asked, ClusterError> {
         let duty = duty_name(duty)?;
-        self.unwish(Wish::Pin { duty, node: String::new(), required: false }).await
+        self.unask(Ask::Pin { duty, node: String::new(), required: false }).await
     }
 
     /// Stops a duty wherever it runs, until [`Self::resume`].
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn pause(&self, duty: &str) -> Result<Wished, ClusterError> {
-        self.wish(Wish::Pause { duty: duty_name(duty)? }).await
+    pub async fn pause(&self, duty: &str) -> Result<Asked, ClusterError> {
+        self.ask(Ask::Pause { duty: duty_name(duty)? }).await
     }
 
     /// Lets a paused duty run again.
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn resume(&self, duty: &str) -> Result<Wished, ClusterError> {
-        self.unwish(Wish::Pause { duty: duty_name(duty)? }).await
+    pub async fn resume(&self, duty: &str) -> Result<Asked, ClusterError> {
+        self.unask(Ask::Pause { duty: duty_name(duty)? }).await
     }
 
     /// Moves a duty to the node of this name, once. It may move on later: [`Self::pin`] keeps it.
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn move_duty(&self, duty: &str, node: &str) -> Result<Wished, ClusterError> {
+    pub async fn move_duty(&self, duty: &str, node: &str) -> Result<Asked, ClusterError> {
         let (duty, node) = (duty_name(duty)?, node_name(node)?);
-        self.wish(Wish::Move { duty, node }).await
+        self.ask(Ask::Move { duty, node }).await
     }
 
     /// Gives the nodes of this name no more duties. What they run stays.
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn cordon(&self, node: &str) -> Result<Wished, ClusterError> {
-        self.wish(Wish::Cordon { node: node_name(node)? }).await
+    pub async fn cordon(&self, node: &str) -> Result<Asked, ClusterError> {
+        self.ask(Ask::Cordon { node: node_name(node)? }).await
     }
 
     /// Takes [`Self::cordon`] back.
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn uncordon(&self, node: &str) -> Result<Wished, ClusterError> {
-        self.unwish(Wish::Cordon { node: node_name(node)? }).await
+    pub async fn uncordon(&self, node: &str) -> Result<Asked, ClusterError> {
+        self.unask(Ask::Cordon { node: node_name(node)? }).await
     }
 
     /// Moves all duties away from the nodes of this name, as far as they fit elsewhere, and gives
@@ -96,32 +110,32 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn drain(&self, node: &str) -> Result<Wished, ClusterError> {
-        self.wish(Wish::Drain { node: node_name(node)? }).await
+    pub async fn drain(&self, node: &str) -> Result<Asked, ClusterError> {
+        self.ask(Ask::Drain { node: node_name(node)? }).await
     }
 
     /// Takes [`Self::drain`] back.
     ///
     /// # Errors
     /// As [`Self::pin`].
-    pub async fn undrain(&self, node: &str) -> Result<Wished, ClusterError> {
-        self.unwish(Wish::Drain { node: node_name(node)? }).await
+    pub async fn undrain(&self, node: &str) -> Result<Asked, ClusterError> {
+        self.unask(Ask::Drain { node: node_name(node)? }).await
     }
 
     /// Lets nothing move for the sake of evenness. What runs nowhere is still placed.
     ///
     /// # Errors
     /// If the store can't be reached.
-    pub async fn freeze(&self) -> Result<Wished, ClusterError> {
-        self.wish(Wish::Freeze).await
+    pub async fn freeze(&self) -> Result<Asked, ClusterError> {
+        self.ask(Ask::Freeze).await
     }
 
     /// Takes [`Self::freeze`] back.
     ///
     /// # Errors
     /// As [`Self::freeze`].
-    pub async fn thaw(&self) -> Result<Wished, ClusterError> {
-        self.unwish(Wish::Freeze).await
+    pub async fn thaw(&self) -> Result<Asked, ClusterError> {
+        self.unask(Ask::Freeze).await
     }
 
     /// What operators ask for at the moment, oldest first. What can't be read is not among it, for
@@ -168,38 +182,38 @@ impl Cluster {
         .await
     }
 
-    pub(super) async fn wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+    pub(super) async fn ask(&self, ask: Ask) -> Result<Asked, ClusterError> {
         let this = self.clone();
-        self.run(async move { this.open_wish(wish).await }).await
+        self.run(async move { this.open_ask(ask).await }).await
     }
 
-    pub(super) async fn unwish(&self, wish: Wish) -> Result<Wished, ClusterError> {
+    pub(super) async fn unask(&self, ask: Ask) -> Result<Asked, ClusterError> {
         let this = self.clone();
         self.run(async move {
-            let unknown = this.unknown(&wish).await?;
-            let about = |intent: &Intent| same_subject(&intent.wish, &wish);
+            let unknown = this.unknown(&ask).await?;
+            let about = |intent: &Intent| same_subject(&intent.ask, &ask);
             let mut writer = Writer::new();
             let intents = this.take_back(&mut writer, about).await?;
             if !intents.is_empty() {
                 this.announce(&mut writer).await?;
             }
-            Ok(Wished { intents, unknown })
+            Ok(Asked { intents, unknown, leader: None })
         })
         .await
     }
 
-    async fn open_wish(&self, wish: Wish) -> Result<Wished, ClusterError> {
-        let unknown = self.unknown(&wish).await?;
+    async fn open_ask(&self, ask: Ask) -> Result<Asked, ClusterError> {
+        let unknown = self.unknown(&ask).await?;
         let (open, _) = self.open_intents().await?;
-        if let Some((there, _)) = open.iter().find(|(intent, _)| intent.wish == wish) {
-            return Ok(Wished { intents: vec![there.id.clone()], unknown });
+        if let Some((there, _)) = open.iter().find(|(intent, _)| intent.ask == ask) {
+            return Ok(Asked { intents: vec![there.id.clone()], unknown, leader: None });
         }
         let mut writer = Writer::new();
         let id = writer.id();
         let intent = Intent {
             format: FORMAT,
             id: id.clone(),
-            wish: wish.clone(),
+            ask: ask.clone(),
             state: IntentState::Open,
             by: crate::host::name(),
             at_ms: clock::wall_ms(),
@@ -208,10 +222,10 @@ impl Cluster {
         let put = writer.put(keys::intent(&id), Expect::Absent, intent.bytes());
         self.write(put).await?;
         // The new one first, so that there is no moment without any.
-        let former = |intent: &Intent| intent.id != id && same_subject(&intent.wish, &wish);
+        let former = |intent: &Intent| intent.id != id && same_subject(&intent.ask, &ask);
         self.take_back(&mut writer, former).await?;
         self.announce(&mut writer).await?;
-        Ok(Wished { intents: vec![id], unknown })
+        Ok(Asked { intents: vec![id], unknown, leader: None })
     }
 
     /// Marks intents as done; says which.
@@ -256,21 +270,21 @@ impl Cluster {
         Ok((open, unreadable))
     }
 
-    /// What a wish names that nobody knows.
-    async fn unknown(&self, wish: &Wish) -> Result<Vec<String>, ClusterError> {
-        let (duty, node) = match wish {
-            Wish::Resign { .. } | Wish::Freeze => return Ok(Vec::new()),
-            Wish::Hold { family }
-            | Wish::Canary { family, .. }
-            | Wish::Promote { family, .. }
-            | Wish::Abort { family, .. } => {
+    /// What a ask names that nobody knows.
+    async fn unknown(&self, ask: &Ask) -> Result<Vec<String>, ClusterError> {
+        let (duty, node) = match ask {
+            Ask::Resign { .. } | Ask::Freeze => return Ok(Vec::new()),
+            Ask::Hold { family }
+            | Ask::Canary { family, .. }
+            | Ask::Promote { family, .. }
+            | Ask::Abort { family, .. } => {
                 let picture = self.read_picture().await?;
                 let known = picture.lineages.contains_key(family);
                 return Ok(if known { Vec::new() } else { vec![family.clone()] });
             }
-            Wish::Pin { duty, node, .. } | Wish::Move { duty, node } => (Some(duty), Some(node)),
-            Wish::Pause { duty } => (Some(duty), None),
-            Wish::Cordon { node } | Wish::Drain { node } => (None, Some(node)),
+            Ask::Pin { duty, node, .. } | Ask::Move { duty, node } => (Some(duty), Some(node)),
+            Ask::Pause { duty } => (Some(duty), None),
+            Ask::Cordon { node } | Ask::Drain { node } => (None, Some(node)),
         };
         let picture = self.read_picture().await?;
         let duty = duty.filter(|duty| !picture.knows_duty(duty));
@@ -279,10 +293,10 @@ impl Cluster {
     }
 }
 
-/// A wish as if somebody had asked for it: for plans alone.
-pub(super) fn supposed(wish: Wish) -> Intent {
+/// Something as if somebody had asked for it: for plans alone.
+pub(super) fn supposed(ask: Ask) -> Intent {
     let (format, state, extra) = (FORMAT, IntentState::Open, Extra::new());
-    Intent { format, id: String::new(), wish, state, by: String::new(), at_ms: u64::MAX, extra }
+    Intent { format, id: String::new(), ask, state, by: String::new(), at_ms: u64::MAX, extra }
 }
 
 /// By the clocks of those who asked.
@@ -290,23 +304,23 @@ pub(super) fn oldest_first(one: &Intent, other: &Intent) -> std::cmp::Ordering {
     (one.at_ms, &one.id).cmp(&(other.at_ms, &other.id))
 }
 
-/// Whether one wish replaces, or takes back, the other.
-fn same_subject(one: &Wish, other: &Wish) -> bool {
+/// Whether one ask replaces, or takes back, the other.
+fn same_subject(one: &Ask, other: &Ask) -> bool {
     match (one, other) {
-        (Wish::Pin { duty: one, .. }, Wish::Pin { duty: other, .. })
-        | (Wish::Pause { duty: one }, Wish::Pause { duty: other })
-        | (Wish::Move { duty: one, .. }, Wish::Move { duty: other, .. })
-        | (Wish::Cordon { node: one }, Wish::Cordon { node: other })
-        | (Wish::Drain { node: one }, Wish::Drain { node: other }) => one == other,
-        (Wish::Freeze, Wish::Freeze) => true,
-        (Wish::Canary { family: one, .. }, Wish::Canary { family: other, .. })
+        (Ask::Pin { duty: one, .. }, Ask::Pin { duty: other, .. })
+        | (Ask::Pause { duty: one }, Ask::Pause { duty: other })
+        | (Ask::Move { duty: one, .. }, Ask::Move { duty: other, .. })
+        | (Ask::Cordon { node: one }, Ask::Cordon { node: other })
+        | (Ask::Drain { node: one }, Ask::Drain { node: other }) => one == other,
+        (Ask::Freeze, Ask::Freeze) => true,
+        (Ask::Canary { family: one, .. }, Ask::Canary { family: other, .. })
         | (
-            Wish::Hold { family: one }
-            | Wish::Promote { family: one, .. }
-            | Wish::Abort { family: one, .. },
-            Wish::Hold { family: other }
-            | Wish::Promote { family: other, .. }
-            | Wish::Abort { family: other, .. },
+            Ask::Hold { family: one }
+            | Ask::Promote { family: one, .. }
+            | Ask::Abort { family: one, .. },
+            Ask::Hold { family: other }
+            | Ask::Promote { family: other, .. }
+            | Ask::Abort { family: other, .. },
         ) => one == other,
         _ => false,
     }

@@ -3,7 +3,7 @@
 //! It is kept in the store and obeyed whoever leads. Most of it holds until it is taken back.
 
 use clap::Args;
-use incumbent::Wished;
+use incumbent::{Asked, Strictness};
 use serde_json::json;
 
 use super::duties;
@@ -91,9 +91,9 @@ pub(crate) struct PinArguments {
     required: bool,
 }
 
-/// What is asked.
+/// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum Order<'a> {
     Pin(&'a PinArguments),
     Unpin(&'a DutyArguments),
     Pause(&'a DutyArguments),
@@ -107,7 +107,7 @@ pub(crate) enum Asked<'a> {
     Thaw,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Order<'a> {
     /// The names that it is about.
     fn names(self) -> Vec<(Named, &'a str)> {
         match self {
@@ -126,60 +126,64 @@ impl<'a> Asked<'a> {
 }
 
 /// Asks, and says what is in force now.
-pub(crate) async fn run(session: &Session, asked: Asked<'_>) -> Outcome {
+pub(crate) async fn run(session: &Session, order: Order<'_>) -> Outcome {
     let cluster = session.place.cluster_to_change().await?;
-    let wished = match asked {
-        Asked::Pin(pin) => cluster.pin(&pin.target.duty, &pin.target.to, pin.required).await?,
-        Asked::Unpin(duty) => cluster.unpin(&duty.duty).await?,
-        Asked::Pause(duty) => cluster.pause(&duty.duty).await?,
-        Asked::Resume(duty) => cluster.resume(&duty.duty).await?,
-        Asked::Move(step) => cluster.move_duty(&step.duty, &step.to).await?,
-        Asked::Cordon(node) => cluster.cordon(&node.node).await?,
-        Asked::Uncordon(node) => cluster.uncordon(&node.node).await?,
-        Asked::Drain(node) => cluster.drain(&node.node).await?,
-        Asked::Undrain(node) => cluster.undrain(&node.node).await?,
-        Asked::Freeze => cluster.freeze().await?,
-        Asked::Thaw => cluster.thaw().await?,
+    let asked = match order {
+        Order::Pin(pin) => {
+            let strictness =
+                if pin.required { Strictness::Required } else { Strictness::Preferred };
+            cluster.pin(&pin.target.duty, &pin.target.to, strictness).await?
+        }
+        Order::Unpin(duty) => cluster.unpin(&duty.duty).await?,
+        Order::Pause(duty) => cluster.pause(&duty.duty).await?,
+        Order::Resume(duty) => cluster.resume(&duty.duty).await?,
+        Order::Move(step) => cluster.move_duty(&step.duty, &step.to).await?,
+        Order::Cordon(node) => cluster.cordon(&node.node).await?,
+        Order::Uncordon(node) => cluster.uncordon(&node.node).await?,
+        Order::Drain(node) => cluster.drain(&node.node).await?,
+        Order::Undrain(node) => cluster.undrain(&node.node).await?,
+        Order::Freeze => cluster.freeze().await?,
+        Order::Thaw => cluster.thaw().await?,
     };
-    if !wished.unknown.is_empty() || matches!(asked, Asked::Freeze | Asked::Thaw) {
-        unknown::warn(session, &cluster, &asked.names(), &wished.unknown).await?;
+    if !asked.unknown.is_empty() || matches!(order, Order::Freeze | Order::Thaw) {
+        unknown::warn(session, &cluster, &order.names(), &asked.unknown).await?;
     }
     if session.json {
         session.print_json(&json!({
-            "done": !wished.intents.is_empty(),
-            "intents": wished.intents,
-            "unknown": wished.unknown,
+            "done": !asked.intents.is_empty(),
+            "intents": asked.intents,
+            "unknown": asked.unknown,
         }));
         return Ok(());
     }
-    tell(asked, &wished);
+    tell(order, &asked);
     Ok(())
 }
 
-fn tell(asked: Asked<'_>, wished: &Wished) {
-    if wished.intents.is_empty() {
+fn tell(order: Order<'_>, asked: &Asked) {
+    if asked.intents.is_empty() {
         say!("There was nothing to take back.");
         return;
     }
-    match asked {
-        Asked::Pin(pin) => {
+    match order {
+        Order::Pin(pin) => {
             let (duty, to) = (plain(&pin.target.duty), plain(&pin.target.to));
             let how = if pin.required { "there or nowhere" } else { "there if it fits" };
             say!("{duty} is pinned to {to}, {how}, until `incumbent unpin`")
         }
-        Asked::Unpin(duty) => say!("{} is pinned no more", plain(&duty.duty)),
-        Asked::Pause(duty) => say!("{} is paused until `incumbent resume`", plain(&duty.duty)),
-        Asked::Resume(duty) => say!("{} is paused no more", plain(&duty.duty)),
-        Asked::Move(step) => {
+        Order::Unpin(duty) => say!("{} is pinned no more", plain(&duty.duty)),
+        Order::Pause(duty) => say!("{} is paused until `incumbent resume`", plain(&duty.duty)),
+        Order::Resume(duty) => say!("{} is paused no more", plain(&duty.duty)),
+        Order::Move(step) => {
             say!("{} is to move to {}: see `incumbent duties`", plain(&step.duty), plain(&step.to))
         }
-        Asked::Cordon(node) => {
+        Order::Cordon(node) => {
             say!("{} gets no more duties until `incumbent uncordon`", plain(&node.node))
         }
-        Asked::Uncordon(node) => say!("{} may get duties again", plain(&node.node)),
-        Asked::Drain(node) => say!("{} is emptied until `incumbent undrain`", plain(&node.node)),
-        Asked::Undrain(node) => say!("{} may have duties again", plain(&node.node)),
-        Asked::Freeze => say!("nothing moves for the sake of evenness until `incumbent thaw`"),
-        Asked::Thaw => say!("duties may move for the sake of evenness again"),
+        Order::Uncordon(node) => say!("{} may get duties again", plain(&node.node)),
+        Order::Drain(node) => say!("{} is emptied until `incumbent undrain`", plain(&node.node)),
+        Order::Undrain(node) => say!("{} may have duties again", plain(&node.node)),
+        Order::Freeze => say!("nothing moves for the sake of evenness until `incumbent thaw`"),
+        Order::Thaw => say!("duties may move for the sake of evenness again"),
     };
 }
