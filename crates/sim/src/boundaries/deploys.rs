@@ -1,6 +1,6 @@
 //! New versions, and writes that get lost on the way.
 
-use incumbent_core::records::{Content, Extra, FORMAT, FamilyProfile, Intent, IntentState, Ask};
+use incumbent_core::records::{Ask, Content, Extra, FORMAT, FamilyProfile, Intent, IntentState};
 use incumbent_core::{Request, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::{DutySpec, Roster};
