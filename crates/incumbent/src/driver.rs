@@ -5,6 +5,7 @@
 mod attempts;
 mod batch;
 mod commands;
+mod counting;
 mod duties;
 mod events;
 mod health;
@@ -42,6 +43,7 @@ use crate::tenure::Tenure;
 use crate::trust::Trust;
 
 use attempts::Attempts;
+use counting::Counting;
 use duties::Duties;
 use health::Health;
 use lanes::{Landed, Lanes};
@@ -109,6 +111,7 @@ pub(crate) struct Driver {
     subscribers: Subscribers,
     leaders: Leaders,
     health: Health,
+    counting: Counting,
     joining: Option<Joining>,
     leaving: Option<Leaving>,
     /// What this node has to do beside its duties.
@@ -183,6 +186,7 @@ impl Driver {
             subscribers: Subscribers::default(),
             leaders: Leaders::default(),
             health: Health::new(&config.profile.node),
+            counting: Counting::default(),
             joining: Some(joining),
             leaving: None,
             load: None,
@@ -211,7 +215,7 @@ impl Driver {
                 biased;
                 Some(landed) = self.lanes.landed(), if !self.lanes.is_idle() => self.landed(landed),
                 Some(command) = self.queue.recv() => self.obey_all(command),
-                () = self.hints.notified() => self.core.hint(clock::now()),
+                () = self.hints.notified() => self.hinted(),
                 () = tokio::time::sleep(nap) => {}
             }
         }
@@ -233,6 +237,7 @@ impl Driver {
             self.sight_leaders();
             self.publish_leaders();
             self.publish_held();
+            self.publish_counting();
             while let Some(request) = self.core.next_request() {
                 self.leaders.asks(&request);
                 self.lanes.push(request);
@@ -271,6 +276,7 @@ impl Driver {
 
     fn landed(&mut self, landed: Landed) {
         self.note_health(&landed);
+        self.count_exchange(&landed);
         for (id, answer) in landed.answers {
             if let (Err(error), Some(_)) = (&answer, &self.joining) {
                 self.refuse_joining(error);
@@ -293,6 +299,7 @@ impl Driver {
             until = until + self.config.timing.margin;
         }
         self.shared.pulse.beat(self.config.timing.sent(until));
+        self.counting.trust(&self.shared.meters, &self.config.timing, now, until);
         if !trust.publish(until) && now < until {
             // Its end was seen elsewhere before this thread took in a beat. What hangs from it is
             // over, and all of that is doubted; what is elected from now on hangs from another.

@@ -78,6 +78,7 @@
 //! | who leads, without taking part | [`open_to_look`], [`Cluster::leader`], [`Cluster::watch_lease`] |
 //! | what happens, in order | [`Node::subscribe`], [`Node::on_notice`] |
 //! | whether this node and its store are well, for a probe | [`Node::health`] |
+//! | what to count and draw: the margin, elections, gaps, latencies | [`Node::metrics`] |
 //! | a node that doesn't lead the cluster, or only if it must | [`Builder::cluster_lead`] |
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
 //! | when a periodic job last succeeded | [`Cluster::last_success`] |
@@ -133,6 +134,7 @@ mod leadership;
 mod looking;
 mod loss;
 mod member;
+pub mod metrics;
 #[cfg_attr(
     not(feature = "mutants"),
     allow(dead_code, unreachable_pub, reason = "described, and never planted")

@@ -11,6 +11,7 @@ use crate::health::Pulse;
 use crate::hold::Hold;
 use crate::known::Sight;
 use crate::member::Member;
+use crate::metrics::Meters;
 use crate::tenure::Tenure;
 
 #[derive(Debug, Default)]
@@ -20,6 +21,7 @@ pub(crate) struct Shared {
     pub(crate) members: ArcSwap<Vec<Member>>,
     pub(crate) member: ArcSwapOption<MemberId>,
     pub(crate) pulse: Pulse,
+    pub(crate) meters: Meters,
     leads_cluster: AtomicBool,
 }
 

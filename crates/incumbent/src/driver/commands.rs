@@ -36,6 +36,7 @@ impl Driver {
                     self.core.campaign(now, lease.clone(), candidacy.clone());
                 }
                 self.leaders.follow(&lease);
+                self.counting.begin(&lease);
                 self.campaigns.insert(lease, Candidate { seat, candidacy, grace });
             }
             Command::Attempt { lease, deadline, answer } => {
@@ -101,6 +102,7 @@ impl Driver {
             self.core.withdraw(now, lease);
             self.witnesses.forget(lease);
             self.leaders.forget(lease);
+            self.counting.end(lease);
         }
     }
 

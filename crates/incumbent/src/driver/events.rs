@@ -154,6 +154,9 @@ impl Driver {
         self.held.insert(lease.as_str().into(), held);
         self.held_changed = true;
         self.tenures.insert(lease.clone(), tenure);
+        if let Some(meter) = self.counting.lease(&lease) {
+            meter.elected(term);
+        }
         self.tell(Event::Elected { lease: lease.clone(), term });
         self.sight_leader(lease);
     }
@@ -173,6 +176,9 @@ impl Driver {
             tracing::warn!(node = self.name(), %lease, term, member = %tenure.member, action = "lost", reason = %why, abrupt, "lost");
         } else {
             tracing::info!(node = self.name(), %lease, term, member = %tenure.member, action = "lost", reason = %why, abrupt, "lost");
+        }
+        if let Some(meter) = self.counting.lease(&lease) {
+            meter.lost(why);
         }
         self.held.remove(lease.as_str());
         self.held_changed = true;

@@ -106,6 +106,9 @@ impl Driver {
             // It was withdrawn meanwhile, and is not followed any more.
             return;
         }
+        if let Some(meter) = self.counting.lease(&lease) {
+            meter.saw(clock::now(), sight.leader.is_some());
+        }
         let sight = Arc::new(sight);
         let former = self.leaders.sights.insert(lease.as_str().into(), Arc::clone(&sight));
         self.leaders.changed = true;

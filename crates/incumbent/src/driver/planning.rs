@@ -22,6 +22,8 @@ const STANDS_BACK: Duration = Duration::from_secs(60);
 pub(super) struct Plans {
     /// The one that is waited for, and until when.
     underway: Option<(PlanningId, Moment)>,
+    /// When the latest was begun.
+    begun: Moment,
     /// Those that are waited for no more, and have not returned.
     hung: BTreeSet<PlanningId>,
 }
@@ -48,7 +50,9 @@ impl Driver {
             tracing::info!(node = self.name(), action = "plan", "a placement returned too late");
             return;
         }
-        self.plans.underway.take_if(|(underway, _)| *underway == id);
+        if self.plans.underway.take_if(|(underway, _)| *underway == id).is_some() {
+            self.shared.meters.planned(now.since(self.plans.begun));
+        }
         self.core.planned(now, id, result);
     }
 
@@ -71,7 +75,8 @@ impl Driver {
             false => thread::apart("incumbent-plans", plan),
         };
         started.map_err(|error| format!("no thread could be started for it: {error}"))?;
-        self.plans.underway = Some((id, clock::now() + limit(self.config.timing.ttl)));
+        self.plans.begun = clock::now();
+        self.plans.underway = Some((id, self.plans.begun + limit(self.config.timing.ttl)));
         Ok(())
     }
 
