@@ -56,14 +56,14 @@ impl Introduction {
     }
 
     pub(crate) fn poll(&mut self, now: Moment, own: &MemberId, outbox: &mut Outbox) {
+        let Some(step) = self.record.step(now) else { return };
         let key = keys::profile(own);
-        match self.record.step(now) {
-            None => {}
-            Some(Upkeep::Write(expect, content)) => {
+        match step {
+            Upkeep::Write(expect, content) => {
                 let put = outbox.put(key, expect, content, true);
                 outbox.write(now, vec![put], Purpose::Profile(Asked::Write));
             }
-            Some(Upkeep::Read) => {
+            Upkeep::Read => {
                 let reads = vec![Read::Key { key, unless: None }];
                 outbox.ask(now, Lane::Change, reads, Purpose::Profile(Asked::Read));
             }

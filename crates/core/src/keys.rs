@@ -225,7 +225,7 @@ impl Kind {
     }
 
     fn key(self, name: &str) -> Key {
-        keyed(&format!("{}/", self.start()), name)
+        keyed(self.start(), name)
     }
 }
 
@@ -248,29 +248,43 @@ pub fn name_in(key: &Key) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|name| is_for(key, name))
 }
 
+/// Whether a key, of whichever kind, is that of this member; quicker than to make it, and wrong at
+/// most about ids that nobody draws.
+#[must_use]
+pub fn is_of(key: &Key, id: &MemberId) -> bool {
+    key.as_str().split_once('/').is_some_and(|(_, name)| name == id.as_str())
+}
+
 /// Whether a key, of whichever kind, was made of this name.
 #[must_use]
 pub fn is_for(key: &Key, name: &str) -> bool {
-    let kind = key.as_str().split_once('/').map(|(kind, _)| format!("{kind}/"));
-    kind.is_some_and(|kind| keyed(&kind, name) == *key)
+    let kind = key.as_str().split_once('/').map(|(kind, _)| kind);
+    kind.is_some_and(|kind| keyed(kind, name) == *key)
+}
+
+/// Whether a byte of a name stands in a key as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'/')
 }
 
 fn keyed(kind: &str, name: &str) -> Key {
-    let mut text = String::with_capacity(kind.len() + name.len());
+    let mut text = String::with_capacity(kind.len() + name.len() + 1);
     text.push_str(kind);
+    text.push('/');
+    if name.bytes().all(is_plain) && text.len() + name.len() <= MAX_KEY {
+        // As nearly all are.
+        text.push_str(name);
+        return Key::new(&text);
+    }
     let mut end_of_start = 0;
     for byte in name.bytes() {
         if text.len() <= MAX_KEY - 34 {
             end_of_start = text.len();
         }
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'/' => {
-                text.push(char::from(byte));
-            }
-            other => {
-                text.push('=');
-                text.push_str(&format!("{other:02X}"));
-            }
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("={byte:02X}"));
         }
     }
     if text.len() > MAX_KEY {

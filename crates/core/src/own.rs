@@ -32,6 +32,8 @@ pub struct OwnRecord {
     /// What is on its way.
     sending: Option<Vec<u8>>,
     busy: bool,
+    /// The store is known to hold what is wanted. It is asked for often, and compared once.
+    settled: bool,
     /// Nothing is sent before this.
     not_before: Moment,
     retry: Backoff,
@@ -52,6 +54,7 @@ impl OwnRecord {
             there: There::Nothing,
             sending: None,
             busy: false,
+            settled: true,
             not_before: Moment::START,
             retry: Backoff::new(timing.ttl / 60, timing.ttl / 8),
         }
@@ -60,15 +63,20 @@ impl OwnRecord {
     /// Sets what it should hold.
     pub fn want(&mut self, content: Vec<u8>) {
         self.wanted = Some(content);
+        self.compare();
     }
 
     /// Whether the store is known to hold what is wanted.
     pub fn is_settled(&self) -> bool {
-        match (&self.wanted, &self.there) {
+        self.settled
+    }
+
+    fn compare(&mut self) {
+        self.settled = match (&self.wanted, &self.there) {
             (Some(wanted), There::Content(there, _)) => wanted == there,
             (None, _) => true,
             (Some(_), There::Nothing | There::InDoubt) => false,
-        }
+        };
     }
 
     /// When [`Self::step`] has something to do.
@@ -112,6 +120,7 @@ impl OwnRecord {
                 self.not_before = now + self.retry.pause(random);
             }
         }
+        self.compare();
     }
 
     /// Takes in what a read found.
@@ -126,5 +135,6 @@ impl OwnRecord {
                 self.not_before = now + self.retry.pause(random);
             }
         }
+        self.compare();
     }
 }

@@ -183,8 +183,7 @@ impl Node {
         }
         self.follow(now);
         self.core.tell_listed(self.worker.is_listed());
-        let roster = self.roster_read();
-        self.core.ride_along(roster);
+        self.ride_along();
     }
 
     /// Takes in what became of the member and its leases.

@@ -21,7 +21,7 @@ impl Clock {
     /// What the clock shows at this instant.
     #[must_use]
     pub(crate) fn at(&self, instant: u64) -> Moment {
-        let drift = i128::from(instant) * i128::from(self.ppm) / 1_000_000;
+        let drift = divided(i128::from(instant) * i128::from(self.ppm), 1_000_000);
         let mut shown =
             i128::from(self.offset) + i128::from(instant) + drift - i128::from(self.lost);
         if self.confused {
@@ -41,7 +41,7 @@ impl Clock {
         if self.confused {
             shown -= i128::from(self.wall_ms) * 1_000_000;
         }
-        let instant = shown * 1_000_000 / (1_000_000 + i128::from(self.ppm)) + 1;
+        let instant = divided(shown * 1_000_000, 1_000_000 + self.ppm) + 1;
         u64::try_from(instant.max(0)).unwrap_or(u64::MAX)
     }
 
@@ -50,6 +50,14 @@ impl Clock {
     pub(crate) fn wall(&self, instant: u64) -> u64 {
         let base = 1_800_000_000_000_i64 + self.wall_ms;
         u64::try_from(base).unwrap_or(0) + instant / 1_000_000
+    }
+}
+
+/// A division that is cheap where the numbers are small, as they nearly always are.
+fn divided(number: i128, by: i64) -> i128 {
+    match i64::try_from(number) {
+        Ok(small) => i128::from(small / by),
+        Err(_) => number / i128::from(by),
     }
 }
 

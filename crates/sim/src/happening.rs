@@ -76,7 +76,7 @@ pub(crate) enum Happening {
 pub(crate) struct Due {
     pub(crate) at: u64,
     pub(crate) order: u64,
-    pub(crate) what: Happening,
+    pub(crate) what: Box<Happening>,
 }
 
 impl PartialEq for Due {

@@ -109,6 +109,14 @@ impl Process {
         self.core.as_ref()?.trusts(lease, self.clock.at(instant))
     }
 
+    /// The core, and what its clock shows, if it trusts at this instant that it is alive.
+    #[must_use]
+    pub(crate) fn trusting(&self, instant: u64) -> Option<(&Node, Moment)> {
+        let core = self.core.as_ref()?;
+        let now = self.clock.at(instant);
+        (now < core.trusted_until()).then_some((core, now))
+    }
+
     /// Until when its present member trusts, by its clock.
     #[must_use]
     pub(crate) fn trusted_until(&self) -> Moment {

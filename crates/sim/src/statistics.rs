@@ -39,13 +39,9 @@ impl Statistics {
         if !change.key.as_str().starts_with("lease/lease") {
             return;
         }
-        let holder = |bytes: &Option<Vec<u8>>| {
-            let record: Option<LeaseRecord> =
-                bytes.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
-            record.and_then(|record| record.holder).map(|holder| holder.member)
-        };
-        let after = holder(&change.after);
-        if after.is_some() && after != holder(&change.before) {
+        let holder = |record: LeaseRecord| record.holder.map(|holder| holder.member);
+        let after = change.after().and_then(holder);
+        if after.is_some() && after != change.before().and_then(holder) {
             self.leader_changes += 1;
         }
     }

@@ -1,6 +1,9 @@
 //! A linearizable store in memory, and ways to build it wrong.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::time::Duration;
 
 use incumbent_core::store::{
@@ -33,17 +36,40 @@ pub(crate) struct Applied {
     pub(crate) writer: u64,
     /// Which attempt, by the stamp.
     pub(crate) attempt: u64,
+    /// What either was read as, so that many can look at it and it is read once.
+    read: RefCell<Vec<(Side, Rc<dyn Any>)>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
 }
 
 impl Applied {
+    fn by_nobody(key: Key, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Self {
+        Self { key, before, after, writer: 0, attempt: 0, read: RefCell::default() }
+    }
+
     /// The record that was there, if one was and is of this kind.
-    pub(crate) fn before<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_slice(self.before.as_ref()?).ok()
+    pub(crate) fn before<T: DeserializeOwned + Clone + 'static>(&self) -> Option<T> {
+        self.read(Side::Before, self.before.as_deref()?)
     }
 
     /// The record that is there now, if one is and is of this kind.
-    pub(crate) fn after<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_slice(self.after.as_ref()?).ok()
+    pub(crate) fn after<T: DeserializeOwned + Clone + 'static>(&self) -> Option<T> {
+        self.read(Side::After, self.after.as_deref()?)
+    }
+
+    fn read<T: DeserializeOwned + Clone + 'static>(&self, side: Side, bytes: &[u8]) -> Option<T> {
+        let mut read = self.read.borrow_mut();
+        let mut known = read.iter().filter(|(of, _)| *of == side);
+        if let Some(record) = known.find_map(|(_, record)| record.downcast_ref::<Option<T>>()) {
+            return record.clone();
+        }
+        let record: Option<T> = serde_json::from_slice(bytes).ok();
+        read.push((side, Rc::new(record.clone())));
+        record
     }
 }
 
@@ -136,7 +162,7 @@ impl ModelStore {
             let before = before.map(|entry| entry.value.clone());
             let after = entry.as_ref().map(|entry| entry.value.clone());
             self.change(instant, &key, entry);
-            changes.push(Applied { key, before, after, writer: 0, attempt: 0 });
+            changes.push(Applied::by_nobody(key, before, after));
         }
         changes
     }
@@ -173,6 +199,7 @@ impl ModelStore {
             after: Some(put.value.clone()),
             writer: put.stamp.writer,
             attempt: put.stamp.attempt,
+            read: RefCell::default(),
         });
         Outcome::Applied(version)
     }
@@ -181,7 +208,7 @@ impl ModelStore {
         if let Some(entry) = self.records.get(key) {
             let before = Some(entry.value.clone());
             self.change(instant, key, None);
-            applied.push(Applied { key: key.clone(), before, after: None, writer: 0, attempt: 0 });
+            applied.push(Applied::by_nobody(key.clone(), before, None));
         }
         self.counts.remove(key);
         Outcome::Deleted

@@ -130,7 +130,7 @@ impl World {
                 break;
             }
             self.now = due.at;
-            self.happen(due.what)?;
+            self.happen(*due.what)?;
             self.happenings += 1;
             if self.happenings > MOST_HAPPENINGS {
                 let story = format!("more than {MOST_HAPPENINGS} things happened: a tight loop");
@@ -158,7 +158,11 @@ impl World {
 
     pub(crate) fn schedule(&mut self, at: u64, what: Happening) {
         self.order += 1;
-        self.queue.push(Reverse(Due { at: at.max(self.now), order: self.order, what }));
+        self.queue.push(Reverse(Due {
+            at: at.max(self.now),
+            order: self.order,
+            what: Box::new(what),
+        }));
     }
 
     fn happen(&mut self, what: Happening) -> Result<(), Violation> {

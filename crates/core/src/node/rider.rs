@@ -80,6 +80,12 @@ impl Node {
         self.rider.along = read;
     }
 
+    /// What is read with each beat.
+    #[must_use]
+    pub fn along(&self) -> Option<&Read> {
+        self.rider.along.as_ref()
+    }
+
     /// The next thing that a read which rode along has found.
     pub fn found(&mut self) -> Option<Found> {
         self.rider.found.pop_front()

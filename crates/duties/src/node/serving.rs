@@ -142,10 +142,22 @@ impl Node {
         self.worker.publish(now, report);
     }
 
-    /// What goes with each beat.
-    pub(super) fn roster_read(&self) -> Option<Read> {
-        let id = self.core.member().filter(|_| self.worker.serves())?;
-        Some(Read::Key { key: keys::roster(id), unless: self.worker.version.clone() })
+    /// Has the roster read with each beat.
+    pub(super) fn ride_along(&mut self) {
+        let member = self.core.member().filter(|_| self.worker.serves());
+        // Mostly it is what it was, and the key isn't made for nothing.
+        let same = match (self.core.along(), member) {
+            (Some(Read::Key { key, unless }), Some(id)) => {
+                *unless == self.worker.version && keys::is_of(key, id)
+            }
+            (None, None) => true,
+            (_, _) => false,
+        };
+        if !same {
+            let unless = self.worker.version.clone();
+            let read = member.map(|id| Read::Key { key: keys::roster(id), unless });
+            self.core.ride_along(read);
+        }
     }
 
     pub(super) fn observe_roster(&mut self, now: Moment, found: &Found) {

@@ -57,11 +57,13 @@ impl Invariant for Liveness {
         if now < calm {
             return Ok(());
         }
-        for (at, lease) in leases.iter().enumerate() {
+        let trusting: Vec<_> =
+            processes.iter().filter_map(|process| process.trusting(now)).collect();
+        for (at, lease) in leases.iter().enumerate().take(self.waiting.len()) {
             let candidates = || processes.iter().filter_map(|process| stands(process, at));
             let candidate = candidates().next().is_some();
             let eager = candidates().any(|candidacy| candidacy.preference == Preference::None);
-            let led = processes.iter().any(|process| process.trusts(lease, now).is_some());
+            let led = trusting.iter().any(|(core, now)| core.trusts(lease, *now).is_some());
             let bound = self.bound + if eager { 0 } else { self.hold_back };
             let Some(waiting) = self.waiting.get_mut(at) else { continue };
             if led || !candidate {

@@ -9,9 +9,15 @@ use crate::process::Process;
 
 /// Trust begins only when a core does something, and otherwise only ends. So it is enough to
 /// ask all processes each time that one of them did something.
-#[derive(Default)]
 pub(super) struct OneLeader {
     knowledge: Knowledge,
+    leader: LeaseName,
+}
+
+impl Default for OneLeader {
+    fn default() -> Self {
+        Self { knowledge: Knowledge::default(), leader: LeaseName::leader() }
+    }
 }
 
 impl Invariant for OneLeader {
@@ -34,14 +40,20 @@ impl Invariant for OneLeader {
     }
 
     fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
-        let leader = LeaseName::leader();
-        for lease in leases.iter().chain([&leader]) {
-            if self.knowledge.is_muddied(lease.as_str(), now) {
-                continue;
-            }
+        let trusting: Vec<_> = processes
+            .iter()
+            .filter_map(|process| process.trusting(now).map(|(core, now)| (process, core, now)))
+            .collect();
+        if trusting.len() < 2 {
+            return Ok(());
+        }
+        for lease in leases.iter().chain([&self.leader]) {
             let mut first: Option<(&Process, u64)> = None;
-            for process in processes {
-                let Some(term) = process.trusts(lease, now) else { continue };
+            for (process, core, moment) in &trusting {
+                let Some(term) = core.trusts(lease, *moment) else { continue };
+                if first.is_some() && self.knowledge.is_muddied(lease.as_str(), now) {
+                    break;
+                }
                 if let Some((other, other_term)) = first {
                     return Err(format!(
                         "{} trusts that it holds {lease} in term {other_term}, and so does {} in \

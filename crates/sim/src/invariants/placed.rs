@@ -14,7 +14,7 @@ use crate::statistics::Statistics;
 
 pub(super) struct Placed {
     ledger: Ledger,
-    duties: Vec<DutyId>,
+    duties: Vec<(DutyId, LeaseName)>,
     /// From here on all run.
     placed: u64,
     /// Here a node dies.
@@ -32,9 +32,10 @@ impl Placed {
         let ttl = scenario.longest_ttl();
         let at = |ttls: u64| scenario.calm_from + ttls * ttl;
         let names = scenario.duties.iter();
+        let duties = names.filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok());
         Self {
             ledger: Ledger::default(),
-            duties: names.filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok()).collect(),
+            duties: duties.map(|duty| (duty.clone(), duty.lease())).collect(),
             placed: at(DutyTimes::PLACED),
             loss: at(DutyTimes::FOLLOWER_LOST),
             // Expiry by the slowest clock, a start, and a few round trips; where hints are lost, the
@@ -88,15 +89,14 @@ impl Invariant for Placed {
         if now < self.placed || self.duties.is_empty() {
             return Ok(());
         }
-        for duty in &self.duties {
-            let lease = duty.lease();
+        for (duty, lease) in &self.duties {
             let runs = |process: &Process| {
-                process.active.contains_key(&lease) && process.trusts(&lease, now).is_some()
+                process.active.contains_key(lease) && process.trusts(lease, now).is_some()
             };
             if processes.iter().any(runs) || self.ledger.is_paused(duty) {
                 self.idle.remove(duty);
-            } else {
-                self.idle.entry(duty.clone()).or_insert(now);
+            } else if !self.idle.contains_key(duty) {
+                self.idle.insert(duty.clone(), now);
             }
         }
         self.overdue(now)

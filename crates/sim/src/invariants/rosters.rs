@@ -92,6 +92,7 @@ impl Ledger {
 pub(super) struct Rosters {
     ledger: Ledger,
     needs: BTreeMap<DutyId, Option<String>>,
+    leases: Vec<(DutyId, LeaseName)>,
     /// While the lists are lost nothing may be dropped.
     lists_lost: std::ops::Range<u64>,
     /// Since when a duty is on nobody's roster.
@@ -105,9 +106,11 @@ impl Rosters {
         };
         let ttl = scenario.longest_ttl();
         let at = |ttls: u64| scenario.calm_from + ttls * ttl;
+        let needs: BTreeMap<DutyId, _> = scenario.duties.iter().filter_map(needs).collect();
         Self {
             ledger: Ledger::default(),
-            needs: scenario.duties.iter().filter_map(needs).collect(),
+            leases: needs.keys().map(|duty| (duty.clone(), duty.lease())).collect(),
+            needs,
             lists_lost: at(DutyTimes::LISTS_LOST)..at(DutyTimes::FOLLOWER_LOST),
             dropped: BTreeMap::new(),
         }
@@ -171,12 +174,11 @@ impl Invariant for Rosters {
         self.check_dropped(now)
     }
 
-    fn stepped(&mut self, _: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
-        for lease in leases.iter().filter(|lease| lease.is_duty()) {
-            let Some(duty) = DutyId::of(lease) else { continue };
+    fn stepped(&mut self, _: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
+        for (duty, lease) in &self.leases {
             for process in processes {
                 let Some(core) = &process.core else { continue };
-                if core.held(lease).is_some() && !core.wanted_duties().any(|wanted| *wanted == duty)
+                if core.held(lease).is_some() && !core.wanted_duties().any(|wanted| wanted == duty)
                 {
                     return Err(format!(
                         "{} runs {duty}, which its roster doesn't name",

@@ -65,11 +65,10 @@ impl Invariant for Terms {
         if !key.as_str().starts_with("lease/") {
             return Ok(());
         }
-        let Some(after) = &change.after else {
+        if change.after.is_none() {
             return Err(format!("{key} was deleted, and its term with it"));
-        };
-        let record: LeaseRecord =
-            serde_json::from_slice(after).map_err(|error| format!("{key}: {error}"))?;
+        }
+        let record: LeaseRecord = change.after().ok_or(format!("{key} can't be read"))?;
         let highest = self.highest.entry(key.clone()).or_insert(0);
         if record.term < *highest {
             return Err(format!("{key} went from term {highest} down to {}", record.term));
