@@ -1,15 +1,12 @@
 //! What nodes cost the server of each store while nothing happens, counted on the way there.
 
-mod proxy;
-mod requests;
-
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use incumbent::{Builder, Campaign, Leadership, Node, clock};
+use incumbent_proving::{Proxy, Traffic};
 
-use self::proxy::{Proxy, Traffic};
 use crate::counting::Counting;
 use crate::stores::kind::Wanted;
 
@@ -99,10 +96,10 @@ async fn one(url: &str, arguments: &CostArguments) -> Result<()> {
     println!("| node, for each of its beats | requests | bytes up | bytes down |");
     println!("| --- | --- | --- | --- |");
     for (seat, before) in seats.iter().zip(before) {
-        let Traffic { requests, up, down } = seat.proxy.traffic().since(before);
+        let Traffic { requests, bytes_up, bytes_down, .. } = seat.proxy.traffic().since(before);
         let beats = seat.store.take().len() as f64;
         let each = |count: u64| count as f64 / beats;
-        let (requests, up, down) = (each(requests), each(up), each(down));
+        let (requests, up, down) = (each(requests), each(bytes_up), each(bytes_down));
         println!("| {} | {requests:.1} | {up:.0} | {down:.0} |", seat.what);
     }
     for seat in seats {
@@ -114,8 +111,9 @@ async fn one(url: &str, arguments: &CostArguments) -> Result<()> {
 
 impl Seat {
     async fn take(url: &str, run: &str, role: Role) -> Result<Self> {
-        let proxy = Proxy::to(url).await?;
-        let store = Counting::new(incumbent::open(&proxy.url).await?);
+        anyhow::ensure!(url.contains("127.0.0.1:"), "only paths to this machine are counted on");
+        let proxy = Proxy::before(url).await;
+        let store = Counting::new(incumbent::open(proxy.url()).await?);
         let builder: Builder = Node::builder()
             .cluster(format!("{run}-{}", role.cluster))
             .name(role.what.replace(' ', "-"));

@@ -1,8 +1,10 @@
-//! The conformance kit on stores whose connections break.
+//! The conformance kit on real stores: plainly, behind faults, and with connections that break.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
-use incumbent_testkit::{Conformance, Opener, Opening, Report};
+use incumbent_core::store::{Store, StoreError};
+use incumbent_testkit::{Conformance, Faults, Opener, Opening, Report};
 
 struct Breaking<O, D> {
     opener: O,
@@ -24,13 +26,41 @@ where
     }
 }
 
-/// Opens stores as this one does, whose connections `disturb` breaks.
-pub fn breaking<D, F>(opener: impl Opener, disturb: D) -> impl Opener
+/// Opens stores at a URL.
+pub fn at<F, S>(url: String, connect: fn(String) -> F) -> impl Opener
+where
+    F: Future<Output = Result<S, StoreError>> + Send + 'static,
+    S: Store + 'static,
+{
+    move || {
+        let opening = connect(url.clone());
+        async move { opening.await.map(Arc::new) }
+    }
+}
+
+/// The kit, plainly and over a path that fails.
+///
+/// # Panics
+///
+/// If the store doesn't pass.
+pub async fn conforms(open: impl Fn() -> Conformance) {
+    passed(open()).await;
+    passed(open().faults(Faults::mixed(7))).await;
+}
+
+/// The part of the kit that is about errors, on stores whose connections `disturb` breaks.
+///
+/// # Panics
+///
+/// If the store doesn't pass, or no errors were seen.
+pub async fn conforms_while_broken<D, F>(opener: impl Opener, rounds: usize, disturb: D)
 where
     D: Fn() -> F + Send + Sync + 'static,
     F: Future<Output = bool> + Send + 'static,
 {
-    Breaking { opener, disturb }
+    let kit = Conformance::new(Breaking { opener, disturb }).only(["errors-tell-the-truth"]);
+    let report = passed(kit.rounds(rounds)).await;
+    assert!(report.rows.iter().all(|row| row.errors > 5), "{report}");
 }
 
 /// Runs the kit.

@@ -5,11 +5,14 @@
 #[cfg(feature = "candidates")]
 mod arena;
 #[cfg(feature = "candidates")]
+mod authority;
+#[cfg(feature = "candidates")]
 mod conformance;
 #[cfg(feature = "candidates")]
 mod distance;
 #[cfg(feature = "candidates")]
 mod proxy;
+#[cfg(feature = "candidates")]
 pub mod race;
 #[cfg(feature = "candidates")]
 mod secrets;
@@ -20,9 +23,11 @@ pub mod store;
 #[cfg(feature = "candidates")]
 pub use arena::{Account, Entry, History, Loss, Order, Violation, ask, check, compete, stand};
 #[cfg(feature = "candidates")]
-pub use conformance::{breaking, passed};
+pub use authority::Authority;
 #[cfg(feature = "candidates")]
-pub use distance::{Reset, Trial, hold_through_resets};
+pub use conformance::{at, conforms, conforms_while_broken, passed};
+#[cfg(feature = "candidates")]
+pub use distance::hold_through_resets;
 #[cfg(feature = "candidates")]
 pub use proxy::{Mood, Proxy, Traffic, Wire};
 #[cfg(feature = "candidates")]

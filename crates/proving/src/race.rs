@@ -2,7 +2,9 @@
 //!
 //! No clock is asked: whoever has taken the lease counts at once what was committed under the term
 //! before. Whatever is there of that term in the end and wasn't there then was committed by a
-//! leader that led no more.
+//! leader whose term was over.
+
+pub mod sql;
 
 use std::collections::BTreeMap;
 use std::fmt;

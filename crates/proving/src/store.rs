@@ -1,5 +1,7 @@
 //! What tests do to any store: exchanges of a few records, and what comes of them.
 
+pub mod cost;
+pub mod leases;
 pub mod numbered;
 pub mod versioned;
 
@@ -103,6 +105,23 @@ fn put(key: &str, expect: Expect, stamp: Stamp, hint: bool, value: &str) -> Writ
     Write::Put(Put { key: Key::new(key), expect, value: value.as_bytes().to_vec(), stamp, hint })
 }
 
+/// URLs that are refused for good. The error names the value and the next step, and no password, which
+/// is `hunter2` wherever there is one.
+///
+/// # Panics
+///
+/// If one of them is taken, or something else is said of it.
+pub fn assert_refused<T>(
+    cases: &[(&str, &str, &str)],
+    parse: impl Fn(&str) -> Result<T, StoreError>,
+) {
+    for (url, value, step) in cases {
+        let Err(error) = parse(url) else { panic!("{url} is taken") };
+        assert_says(&error, ErrorKind::Rejected, &[value, step]);
+        assert!(!error.message.contains("hunter2"), "{url}: {error}");
+    }
+}
+
 /// # Panics
 ///
 /// If the error is of another kind or lacks one of the words.
@@ -153,7 +172,7 @@ pub async fn until_readable(store: &impl Store) {
     recovered("reading", || send(store, Lane::Watch, vec![], vec![read("x")])).await;
 }
 
-/// Waits.
+/// Waits for so many milliseconds.
 pub async fn pause(milliseconds: u64) {
     tokio::time::sleep(Duration::from_millis(milliseconds)).await;
 }

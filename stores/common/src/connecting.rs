@@ -25,7 +25,7 @@ pub async fn within<T>(
 ) -> Result<T, StoreError> {
     timeout(span, work).await.unwrap_or_else(|_| {
         Err(StoreError::unavailable(format!(
-            "{server}: {what} took longer than {} ms. See that the server runs and can be reached",
+            "{server}: {what} took longer than {} ms. Check that the server is running and can be reached",
             span.as_millis()
         )))
     })

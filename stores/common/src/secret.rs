@@ -44,7 +44,7 @@ impl Secret {
 #[must_use]
 pub fn unreadable(parameter: &str, path: &Path, error: &io::Error) -> StoreError {
     StoreError::rejected(format!(
-        "{parameter}={}: {error}. See that the file is there and holds what it should, and that this \
+        "{parameter}={}: {error}. Check that the file is there and holds what it should, and that this \
          process may read it",
         path.display()
     ))

@@ -62,7 +62,7 @@ fn meaning(status: &Status) -> Meaning {
              client certificate with certfile= and keyfile=",
         ),
         (Code::InvalidArgument, "authentication failed, invalid user ID or password") => {
-            Meaning::Wrong("See that the user and the password are right")
+            Meaning::Wrong("Check that the user and the password are right")
         }
         (Code::InvalidArgument, "too many operations in txn request") => {
             Meaning::Wrong("Raise the server's --max-txn-ops to its default of 128")
@@ -71,7 +71,7 @@ fn meaning(status: &Status) -> Meaning {
             Meaning::Wrong("Raise the server's --max-request-bytes to its default of 1.5 MiB")
         }
         (Code::InvalidArgument, "duplicate key given in txn request") => {
-            Meaning::Wrong("One exchange can write a key once only")
+            Meaning::Wrong("One exchange can write a key only once")
         }
         (Code::Unauthenticated, _) => Meaning::Token,
         // When rights were changed since the token was made.
@@ -84,7 +84,7 @@ fn meaning(status: &Status) -> Meaning {
         // The write that crosses the quota is applied and then answered with this.
         (Code::ResourceExhausted, "mvcc: database space exceeded") => Meaning::Unclear(
             "Compact and defragment it, or raise --quota-backend-bytes, then run etcdctl alarm \
-             disarm; and see that it compacts by itself (--auto-compaction-retention)",
+             disarm; and make sure that it compacts by itself (--auto-compaction-retention)",
         ),
         _ => Meaning::Unclear(""),
     }

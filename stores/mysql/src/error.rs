@@ -117,7 +117,7 @@ fn step_of_connection(error: &Error) -> &'static str {
             " Let the user authenticate with caching_sha2_password or mysql_native_password"
         }
         error if is_setting(error) => {
-            ". See that ssl-ca= names the authority that signed the server's certificate, and \
+            ". Check that ssl-ca= names the authority that signed the server's certificate, and \
              that the certificate is made out to the host in the URL, or to ssl-hostname="
         }
         _ => "",
@@ -128,7 +128,7 @@ fn next_step(options: &MysqlOptions, said: &ServerError) -> Option<String> {
     let user = &options.user;
     Some(match said.code {
         1045 | 1698 => format!(
-            "See that the user {user} may log in from here: its password (URL, MYSQL_PWD, \
+            "Check that the user {user} may log in from here: its password (URL, MYSQL_PWD, \
              passwordfile=) and its host"
         ),
         1044 => format!("Give the user {user} rights on the database {}", options.database),

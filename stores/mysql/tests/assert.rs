@@ -6,46 +6,18 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Server, application, applied, block_on, change, connect, create, prefix, run, shared, stamp,
-    version, with_value, write,
+    Server, application, applied, block_on, change, connect, create, prefix, run, shared, version,
+    with_value, write,
 };
 use incumbent::{DutyId, clock};
-use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Store, Write};
-use incumbent_core::{LeaseName, keys};
+use incumbent_core::keys;
+use incumbent_core::store::{Expect, Key, Outcome, Write};
 use incumbent_mysql::{MysqlOptions, MysqlStore};
+use incumbent_proving::store::leases::{
+    MEMBER, hold, hold_in, lease, member_value, odd_clusters, odd_leases, take,
+};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
-
-const LEASE: &str = "lease/scheduler";
-const MEMBER: &str = "member/m";
-
-fn lease(expect: Expect, attempt: u64, term: u64, holder: Option<&str>) -> Write {
-    with_value(LEASE, expect, attempt, &lease_value("scheduler", term, holder))
-}
-
-fn lease_value(name: &str, term: u64, holder: Option<&str>) -> String {
-    let holder = holder.map_or(String::new(), |member| {
-        format!(",\"holder\":{{\"member\":\"{member}\",\"node\":\"node-{member}\"}}")
-    });
-    format!("{{\"format\":1,\"name\":\"{name}\",\"term\":{term}{holder}}}")
-}
-
-fn member_value(state: &str) -> String {
-    format!(
-        "{{\"format\":1,\"id\":\"m\",\"state\":\"{state}\",\"beat\":1,\"ttl_ms\":1500,\
-         \"due_ms\":500}}"
-    )
-}
-
-fn take(from: u64, attempt: u64, term: u64) -> Write {
-    lease(Expect::Version(version(from)), attempt, term, Some("m"))
-}
-
-async fn hold(store: &MysqlStore) {
-    assert_eq!(write(store, lease(Expect::Absent, 0, 7, Some("m"))).await, Ok(applied(0)));
-    let member = with_value(MEMBER, Expect::Absent, 100, &member_value("alive"));
-    assert_eq!(write(store, member).await, Ok(applied(100)));
-}
 
 /// An application's connection, and the names of its procedures.
 struct Leader {
@@ -191,37 +163,11 @@ fn a_swallowed_error_is_no_fence() {
     });
 }
 
-/// Letters of all kinds, by a sequence of numbers.
-fn odd_name(state: &mut u64) -> String {
-    let mut next = || {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-        *state >> 33
-    };
-    let longest = [8, 40, 200, 260, 1_200][next() as usize % 5];
-    let length = 1 + next() % longest;
-    let sets = ["az09_-/AZ", "a=.,: @%'\"\\", "éß☃𝄞ſK", "=%=3D/_hH", "aé b☃"];
-    let letters: Vec<char> = sets[next() as usize % 5].chars().collect();
-    let name: String = (0..length).map(|_| letters[next() as usize % letters.len()]).collect();
-    format!("x{name}")
-}
-
 #[test]
 fn names_become_the_same_keys_in_sql_and_in_the_program() {
     block_on(async {
         let (_, mut leader) = scene().await;
-        let mut state = 2;
-        let mut leases = vec![LeaseName::leader(), LeaseName::slot("☃", 3).expect("a slot")];
-        let named = |name: String| LeaseName::new(&name).unwrap_or_else(|error| panic!("{error}"));
-        for length in 1..=210 {
-            leases.push(named("y".repeat(length)));
-            leases.push(named(format!("{}☃", "z".repeat(length))));
-            leases.push(named(format!("{}.{}", "z".repeat(length), "a".repeat(200))));
-        }
-        while leases.len() < 10_000 {
-            let name = odd_name(&mut state);
-            leases.push(named(name.clone()));
-            leases.push(DutyId::new("family", &name).expect("a duty").lease());
-        }
+        let leases = odd_leases(2, |_, name| name);
         let call = format!("CALL {}key('lease/', ?, @place)", leader.prefix);
         for lease in &leases {
             leader.conn.exec_drop(&call, (lease.as_str(),)).await.expect("a key");
@@ -236,33 +182,8 @@ fn long_clusters_and_duties_are_found() {
     block_on(async {
         let (store, mut leader) = scene().await;
         let duty = DutyId::new("projections", "orders, eu").expect("a duty").lease();
-        let cut = "…sha256:";
-        for (number, cluster) in [
-            "plain".to_owned(),
-            "x".repeat(255),
-            "x".repeat(256),
-            "é".repeat(300),
-            format!("x{}", "☃".repeat(400)),
-            format!("short{cut}"),
-            format!("{}{cut}{}", "y".repeat(180), "z".repeat(100)),
-            "'; DROP TABLE x; --".to_owned(),
-        ]
-        .iter()
-        .enumerate()
-        {
-            let put = |key: &str, value: String, attempt| {
-                let (key, value) = (Key::new(key), value.into_bytes());
-                let stamp = stamp(attempt);
-                Write::Put(Put { key, expect: Expect::Absent, value, stamp, hint: false })
-            };
-            let attempt = 1000 + 2 * number as u64;
-            let value = lease_value(duty.as_str(), 3, Some("m"));
-            let writes = vec![
-                put(keys::lease(&duty).as_str(), value, attempt),
-                put(MEMBER, member_value("alive"), attempt + 1),
-            ];
-            let exchange = Exchange { writes, reads: Vec::new() };
-            store.exchange(cluster, Lane::Change, exchange).await.expect("a lease");
+        for (number, cluster) in odd_clusters(255).iter().enumerate() {
+            hold_in(&store, cluster, &duty, 1000 + 2 * number as u64).await;
             let held = leader.assert_in(cluster, duty.as_str(), 3).await;
             held.unwrap_or_else(|error| panic!("{cluster}: {error}"));
             said(leader.assert_in(cluster, duty.as_str(), 2).await);

@@ -11,7 +11,6 @@ use incumbent_proving::{Wire, compete};
 #[tokio::test(flavor = "multi_thread")]
 async fn three_candidates_never_lead_at_once_and_one_leads_again_soon() {
     let (server, prefix) = (Server::start(&[]), fresh());
-    let ttl = Duration::from_millis(1500);
     let open = async |path: &_| connect(&through(path, &prefix)).await.into();
-    compete(&server, Wire::TURNS, ttl, open).await;
+    compete(&server, Wire::TURNS, Duration::from_millis(1500), open).await;
 }

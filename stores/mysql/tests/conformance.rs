@@ -1,25 +1,17 @@
 //! The conformance kit, tried on a real server: plain, over a path that fails, and with
 //! connections that break.
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
 
 mod common;
 
-use std::sync::Arc;
-
 use common::{Server, application, block_on, shared};
 use incumbent_mysql::MysqlStore;
-use incumbent_proving::{breaking, passed};
-use incumbent_testkit::{Conformance, Faults, Opener};
+use incumbent_proving::{at, conforms, conforms_while_broken};
+use incumbent_testkit::{Conformance, Opener};
 use mysql_async::prelude::Queryable;
 
 #[test]
 fn the_store_conforms() {
-    block_on(passed(Conformance::new(opener(shared()))));
-}
-
-#[test]
-fn the_store_conforms_over_a_path_that_fails() {
-    block_on(passed(Conformance::new(opener(shared())).faults(Faults::mixed(7))));
+    block_on(conforms(|| Conformance::new(opener(shared()))));
 }
 
 #[test]
@@ -28,10 +20,7 @@ fn the_store_conforms_while_its_connections_are_killed() {
     // break too, so it is a server of its own.
     let server = Server::start(&[]);
     let url = server.fresh_url();
-    let killed = breaking(opener(url.clone()), move || kill(url.clone()));
-    let kit = Conformance::new(killed).only(["errors-tell-the-truth"]).rounds(60);
-    let report = block_on(passed(kit));
-    assert!(report.rows.iter().all(|row| row.errors > 5), "{report}");
+    block_on(conforms_while_broken(opener(url.clone()), 60, move || kill(url.clone())));
 }
 
 async fn kill(url: String) -> bool {
@@ -47,8 +36,5 @@ async fn kill(url: String) -> bool {
 }
 
 fn opener(url: String) -> impl Opener {
-    move || {
-        let url = url.clone();
-        async move { MysqlStore::connect(&url).await.map(Arc::new) }
-    }
+    at(url, |url| async move { MysqlStore::connect(&url).await })
 }

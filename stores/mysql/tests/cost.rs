@@ -5,11 +5,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::{
-    Server, applied, batch, block_on, change, connect, create, fresh, read, send, through,
-};
+use common::{Server, applied, block_on, change, connect, create, fresh, send, through};
 use incumbent::Node;
-use incumbent_core::store::{ErrorKind, Key, Lane, Outcome, Read};
+use incumbent_core::store::{ErrorKind, Lane, Outcome};
+use incumbent_proving::store::cost::{every_shape, hundred_beats, reads};
 use incumbent_proving::{Mood, Proxy};
 
 #[test]
@@ -18,18 +17,10 @@ fn a_beat_is_one_round_trip() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
-        let reads = || vec![read("roster/m"), read("board")];
         let reply = send(&store, Lane::Beat, vec![create("member/m", 0)], reads()).await;
         assert_eq!(reply.expect("a beat").writes, [applied(0)]);
         // By now the connection in reserve is there as well.
-        let before = proxy.quiet().await;
-        for attempt in 1..=100 {
-            let beats = vec![change("member/m", attempt - 1, attempt)];
-            let reply = send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
-            assert_eq!(reply.writes, [applied(attempt)]);
-        }
-        let cost = proxy.quiet().await.since(before);
-        println!("100 beats with two reads: {cost:?}");
+        let cost = hundred_beats(&store, &proxy, 1).await;
         assert_eq!((cost.requests, cost.connections), (100, 0));
         assert!(cost.bytes_up < 100 * 1000, "{cost:?}");
     });
@@ -57,20 +48,7 @@ fn every_shape_of_exchange_is_one_round_trip() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
-        send(&store, Lane::Change, batch(0), vec![]).await.expect("creations");
-        send(&store, Lane::Watch, vec![], vec![read("x")]).await.expect("a read");
-        for round in 1..=3 {
-            let before = proxy.quiet().await;
-            let reply = send(&store, Lane::Change, batch(round), vec![read("view")]).await;
-            let reply = reply.expect("an exchange");
-            let expected = (0..500).map(|number| applied(round * 1000 + number));
-            assert!(reply.writes.into_iter().eq(expected));
-            let cost = proxy.quiet().await.since(before);
-            assert_eq!((cost.requests, cost.connections), (1, 0), "{cost:?}");
-            let reads = vec![Read::Prefix(Key::new("lease/")), read("board")];
-            let before = proxy.traffic();
-            send(&store, Lane::Watch, vec![], reads).await.expect("reads");
-            let cost = proxy.quiet().await.since(before);
+        for cost in every_shape(&store, &proxy).await.as_flattened() {
             assert_eq!((cost.requests, cost.connections), (1, 0), "{cost:?}");
         }
     });

@@ -7,28 +7,13 @@ use std::time::Duration;
 
 use common::{
     application, applied, block_on, change, connect, create, find, prefix, read, run, send, shared,
-    version, with_value, write,
+    version, write,
 };
-use incumbent_core::keys;
-use incumbent_core::names::LeaseName;
-use incumbent_core::store::{Expect, Lane, Outcome, Write};
+use incumbent_core::store::{Expect, Lane, Outcome};
 use incumbent_mysql::MysqlStore;
+use incumbent_proving::store::leases::{LEASE, lease, take};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-
-const LEASE: &str = "lease/scheduler";
-
-fn lease(expect: Expect, attempt: u64, term: u64, holder: Option<&str>) -> Write {
-    let holder = holder.map_or(String::new(), |member| {
-        format!(",\"holder\":{{\"member\":\"{member}\",\"node\":\"n\"}}")
-    });
-    let value = format!("{{\"format\":1,\"name\":\"scheduler\",\"term\":{term}{holder}}}");
-    with_value(LEASE, expect, attempt, &value)
-}
-
-fn take(from: u64, attempt: u64, term: u64) -> Write {
-    lease(Expect::Version(version(from)), attempt, term, Some("m"))
-}
 
 /// A store, its lease in term 7, and two connections of an application.
 async fn scene() -> (MysqlStore, Conn, Conn) {
@@ -42,12 +27,6 @@ async fn scene() -> (MysqlStore, Conn, Conn) {
 /// The term that the fence finds, if it lets the transaction pass.
 async fn fence(conn: &mut Conn, sql: &str, term: u64) -> Option<u64> {
     conn.exec_first(sql, ("c", LEASE, term)).await.expect("a fence")
-}
-
-#[test]
-fn a_lease_is_found_under_its_key() {
-    let name = LeaseName::new("scheduler").expect("a name");
-    assert_eq!(keys::lease(&name).as_str(), LEASE);
 }
 
 #[test]

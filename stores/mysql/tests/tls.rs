@@ -3,12 +3,12 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use common::{Server, application, assert_says, block_on, connect, fresh, run};
 use incumbent_core::store::ErrorKind;
 use incumbent_mysql::MysqlStore;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use incumbent_proving::Authority;
 use tempfile::TempDir;
 
 /// An authority, a certificate of it for `localhost` and one for a client.
@@ -19,24 +19,12 @@ struct Papers {
 impl Papers {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let key = KeyPair::generate().expect("a key");
-        let mut params = named("authority");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = params.self_signed(&key).expect("a certificate");
-        let issuer = Issuer::new(params, key);
-        let papers = Self { directory };
-        papers.write("ca.pem", &authority.pem());
+        let authority = Authority::new();
+        authority.save(directory.path(), "ca.pem");
         for name in ["localhost", "client"] {
-            let key = KeyPair::generate().expect("a key");
-            let certificate = named(name).signed_by(&key, &issuer).expect("a certificate");
-            papers.write(&format!("{name}.pem"), &certificate.pem());
-            papers.write(&format!("{name}.key"), &key.serialize_pem());
+            let _ = authority.issue(name, directory.path(), name);
         }
-        papers
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).expect("a file");
+        Self { directory }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -44,21 +32,14 @@ impl Papers {
     }
 
     fn server(&self) -> Server {
-        let option = |name: &str, file: &Path| format!("--{name}={}", file.display());
+        let option = |name: &str, file: &str| format!("--{name}={}", self.path(file).display());
         let options = [
-            option("ssl-ca", &self.path("ca.pem")),
-            option("ssl-cert", &self.path("localhost.pem")),
-            option("ssl-key", &self.path("localhost.key")),
+            option("ssl-ca", "ca.pem"),
+            option("ssl-cert", "localhost.crt"),
+            option("ssl-key", "localhost.key"),
         ];
         Server::start(&options.each_ref().map(String::as_str))
     }
-}
-
-fn named(name: &str) -> CertificateParams {
-    let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-    // With the same name as its issuer a certificate would count as its own.
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
 }
 
 fn url(server: &Server, user: &str, host: &str, options: &str) -> String {
@@ -115,7 +96,7 @@ fn a_client_shows_its_certificate() {
         let options = format!(
             "ssl-mode=VERIFY_IDENTITY&ssl-ca={}&ssl-cert={}&ssl-key={}",
             file("ca.pem"),
-            file("client.pem"),
+            file("client.crt"),
             file("client.key")
         );
         connect(&url(&server, "known", "localhost", &options)).await;

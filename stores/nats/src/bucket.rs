@@ -29,7 +29,7 @@ pub(crate) async fn prepare(session: &Session, options: &NatsOptions) -> Result<
     match objection(&info.config, options) {
         None => Ok(info),
         Some(why) => Err(StoreError::rejected(format!(
-            "{}: the bucket can't be used: {why}. Set it right, or choose another bucket= and \
+            "{}: the bucket can't be used: {why}. Correct it, or choose another bucket= and \
              run: {}",
             options.shown(),
             command(options)

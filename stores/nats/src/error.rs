@@ -67,12 +67,12 @@ pub(crate) fn unconnected(options: &NatsOptions, server: &str, error: &ConnectEr
     let (kind, step) = match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => (
             ErrorKind::Rejected,
-            ". See that the login is right: user and password, token, creds= or nkey=",
+            ". Check that the login is right: user and password, token, creds= or nkey=",
         ),
         ConnectErrorKind::ServerParse => (ErrorKind::Rejected, ". Write host:port"),
         _ if is_tls(&text) => (
             ErrorKind::Rejected,
-            ". See that cafile= names the authority that signed the server's certificate, that \
+            ". Check that cafile= names the authority that signed the server's certificate, that \
              it is valid for the host in the URL, and that the server gets the client \
              certificate that it may ask for",
         ),
@@ -81,7 +81,7 @@ pub(crate) fn unconnected(options: &NatsOptions, server: &str, error: &ConnectEr
         | ConnectErrorKind::TimedOut
         | ConnectErrorKind::Io
         | ConnectErrorKind::MaxReconnects => {
-            (ErrorKind::Unavailable, ". See that the server runs and can be reached")
+            (ErrorKind::Unavailable, ". Check that the server is running and can be reached")
         }
     };
     StoreError { kind, message: format!("{} at {server}: {text}{step}", options.shown()) }

@@ -1,24 +1,13 @@
 //! A server far away, and connections that break (O14).
-#![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking.
 
 mod common;
 
-use common::{Server, fresh, open};
-use incumbent_proving::{Proxy, Trial, hold_through_resets};
+use common::{Server, fresh, open, through};
+use incumbent_proving::hold_through_resets;
 
-async fn hold(trial: Trial) {
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_break_far_from_the_server_cost_no_term() {
     let server = Server::start();
-    let proxy = Proxy::to(server.port()).await;
-    let store = open(&format!("nats://127.0.0.1:{}?bucket={}", proxy.port(), fresh())).await;
-    hold_through_resets(store, &proxy, trial).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_breaks_at_half_the_request_time_out_costs_no_term() {
-    hold(Trial::ONE_BY_ONE).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn all_connections_breaking_at_once_cost_no_term_where_there_is_time_to_connect() {
-    hold(Trial::ALL_AT_ONCE).await;
+    let open = async |path: &_| open(&through(path, &fresh())).await.into();
+    hold_through_resets(server.port(), open).await;
 }

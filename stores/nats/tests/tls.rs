@@ -3,41 +3,10 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-
 use common::{Server, apply, create, open};
 use incumbent_core::store::{ErrorKind, StoreError};
 use incumbent_nats::NatsStore;
-use incumbent_proving::{Proxy, Wire};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
-    }
-
-    /// A certificate and its key for this name, in files beginning so.
-    fn issue(&self, name: &str, place: &Path, start: &str) -> (PathBuf, PathBuf) {
-        let params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
-        let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.0).expect("a certificate");
-        let paths = (place.join(format!("{start}.crt")), place.join(format!("{start}.key")));
-        std::fs::write(&paths.0, certificate.pem()).expect("a file");
-        std::fs::write(&paths.1, key.serialize_pem()).expect("a file");
-        paths
-    }
-
-    fn save(&self, place: &Path, name: &str) -> String {
-        let path = place.join(name);
-        std::fs::write(&path, self.0.pem()).expect("a file");
-        path.display().to_string()
-    }
-}
+use incumbent_proving::{Authority, Proxy, Wire};
 
 async fn refusal(url: &str) -> StoreError {
     NatsStore::connect(url).await.err().unwrap_or_else(|| panic!("{url} was accepted"))
@@ -47,8 +16,8 @@ async fn refusal(url: &str) -> StoreError {
 async fn only_a_trusted_server_is_talked_to() {
     let place = tempfile::tempdir().expect("a directory");
     let (ours, others) = (Authority::new(), Authority::new());
-    let (root, wrong) =
-        (ours.save(place.path(), "root.pem"), others.save(place.path(), "wrong.pem"));
+    let root = ours.save(place.path(), "root.pem").display().to_string();
+    let wrong = others.save(place.path(), "wrong.pem").display().to_string();
     let (certificate, key) = ours.issue("localhost", place.path(), "server");
     let (own, own_key) = ours.issue("app", place.path(), "client");
     let files = |verify: bool| {

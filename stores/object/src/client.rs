@@ -29,8 +29,8 @@ pub(crate) fn connect(
     built.map_err(|error| {
         let (shown, variables) = (options.shown(), variables(options.cloud));
         StoreError::rejected(format!(
-            "{shown} can't be used as it is set up: {error}. See to {variables} in the \
-             environment, or to the options of the URL"
+            "{shown} can't be used as it is set up: {error}. Check {variables} in the \
+             environment, or the options of the URL"
         ))
     })
 }

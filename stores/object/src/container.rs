@@ -31,7 +31,7 @@ pub(crate) async fn create(
             place.shown
         ))),
         _ => Err(StoreError::rejected(format!(
-            "{}: {what} was answered with {status} {code}. Have it made by somebody who may, and \
+            "{}: {what} was answered with {status} {code}. Ask somebody who may create it to do so, and \
              leave out create=yes",
             place.shown
         ))),

@@ -125,7 +125,7 @@ impl Place {
         Some(match (kind, trace.status) {
             (ErrorKind::Rejected, _) if skewed => "Set this machine's clock".to_owned(),
             (ErrorKind::Rejected, Some(401 | 403) | None) => format!(
-                "See that {variables} or the role of this machine are right, and that they allow \
+                "Check that {variables} or the role of this machine are right, and that they allow \
                  to list, read, write and delete objects below {}",
                 self.shown
             ),
@@ -138,7 +138,7 @@ impl Place {
                 "The bucket is elsewhere: set region= or endpoint=".to_owned()
             }
             (ErrorKind::Unavailable, None) => {
-                "See that the endpoint is right and can be reached".to_owned()
+                "Check that the endpoint is right and can be reached".to_owned()
             }
             _ => return None,
         })

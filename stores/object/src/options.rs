@@ -135,7 +135,7 @@ impl BucketOptions {
         }
         if self.create && self.cloud != Cloud::Azure {
             return Err(StoreError::rejected(format!(
-                "create=yes works for az:// alone: create the bucket {:?} by hand",
+                "create=yes works only for az://: create the bucket {:?} by hand",
                 self.bucket
             )));
         }

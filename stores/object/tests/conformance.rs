@@ -11,18 +11,13 @@ use std::time::Duration;
 use common::block_on;
 use incumbent_object::BucketStore;
 use incumbent_proving::server::azurite;
-use incumbent_proving::{Proxy, Wire, passed};
+use incumbent_proving::{Proxy, Wire, at, conforms, passed};
 use incumbent_testkit::{Conformance, Faults, Opener, Opening};
 use object_store::memory::InMemory;
 
 #[test]
 fn the_store_conforms_in_memory() {
-    block_on(passed(Conformance::new(in_memory())));
-}
-
-#[test]
-fn the_store_conforms_in_memory_over_a_path_that_fails() {
-    block_on(passed(Conformance::new(in_memory()).faults(Faults::mixed(7))));
+    block_on(conforms(|| Conformance::new(in_memory())));
 }
 
 #[test]
@@ -91,8 +86,5 @@ fn in_memory() -> impl Opener {
 }
 
 fn opener(url: String) -> impl Opener {
-    move || {
-        let url = url.clone();
-        async move { BucketStore::connect(&url).await.map(Arc::new) }
-    }
+    at(url, |url| async move { BucketStore::connect(&url).await })
 }

@@ -113,7 +113,7 @@ fn step_of_connection(error: &Error) -> &'static str {
     if text.contains("support TLS") {
         ". Turn on TLS at the server, or use sslmode=prefer or sslmode=disable"
     } else if text.contains("TLS handshake") || text.contains("certificate") {
-        ". See that sslrootcert= names the authority that signed the server's certificate, and \
+        ". Check that sslrootcert= names the authority that signed the server's certificate, and \
          that the certificate is valid for the host in the URL"
     } else if text.contains("password missing") {
         ". Give the password by PGPASSWORD, passwordfile= or a password file"
@@ -128,7 +128,7 @@ fn next_step(options: &PostgresOptions, code: &str) -> Option<String> {
     let user = options.user();
     Some(match code {
         "28P01" | "28000" => format!(
-            "See that the role {user} may log in from here: its password (PGPASSWORD, \
+            "Check that the role {user} may log in from here: its password (PGPASSWORD, \
              passwordfile=, a password file) and the server's pg_hba.conf"
         ),
         "3D000" => "Make the database, or name another in the URL".to_owned(),

@@ -7,47 +7,24 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Server, application, applied, beat, block_on, connect, create, shared, stamp, version,
-    with_value, write,
+    Server, application, applied, beat, block_on, connect, create, shared, version, with_value,
+    write,
 };
 use incumbent::{DutyId, clock};
-use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Store, Write};
+use incumbent_core::store::{Expect, Key, Outcome, Write};
 use incumbent_core::{LeaseName, keys};
 use incumbent_postgres::{PostgresOptions, PostgresStore};
+use incumbent_proving::store::leases::{
+    MEMBER, hold, hold_in, lease, member_value, odd_clusters, odd_leases, take,
+};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, IsolationLevel};
-
-const LEASE: &str = "lease/scheduler";
-const MEMBER: &str = "member/m";
-
-fn lease(expect: Expect, attempt: u64, term: u64, holder: Option<&str>) -> Write {
-    with_value(LEASE, expect, attempt, true, &lease_value("scheduler", term, holder))
-}
-
-fn lease_value(name: &str, term: u64, holder: Option<&str>) -> String {
-    let holder = holder.map_or(String::new(), |member| {
-        format!(",\"holder\":{{\"member\":\"{member}\",\"node\":\"node-{member}\"}}")
-    });
-    format!("{{\"format\":1,\"name\":\"{name}\",\"term\":{term}{holder}}}")
-}
-
-fn member_value(state: &str) -> String {
-    format!(
-        "{{\"format\":1,\"id\":\"m\",\"state\":\"{state}\",\"beat\":1,\"ttl_ms\":1500,\"due_ms\":500}}"
-    )
-}
-
-fn take(from: u64, attempt: u64, term: u64) -> Write {
-    lease(Expect::Version(version(from)), attempt, term, Some("m"))
-}
 
 /// A store, its lease in term 7, and two connections of an application that find the function.
 async fn scene() -> (PostgresStore, Client, Client) {
     let url = format!("{}&lock_timeout=400", shared());
     let store = connect(&url).await;
-    assert_eq!(write(&store, lease(Expect::Absent, 0, 7, Some("m"))).await, Ok(applied(0)));
-    let member = with_value(MEMBER, Expect::Absent, 100, false, &member_value("alive"));
-    assert_eq!(write(&store, member).await, Ok(applied(100)));
+    hold(&store).await;
     let schema = schema(&url);
     let clients = (application(&url).await, application(&url).await);
     for client in [&clients.0, &clients.1] {
@@ -163,43 +140,11 @@ fn a_rolled_back_savepoint_takes_the_lock_with_it() {
     });
 }
 
-/// Letters of all kinds, by a sequence of numbers.
-fn odd_name(state: &mut u64) -> String {
-    let mut next = || {
-        *state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        *state >> 33
-    };
-    let longest = [8, 40, 200, 260, 1_500][next() as usize % 5];
-    let length = 1 + next() % longest;
-    let letters =
-        ["az09_-/AZ", "a=.,: @%'\"\\", "éß☃𝄞ſK", "=%=3D/_hH", "aé b☃"][next() as usize % 5];
-    let letters: Vec<char> = letters.chars().collect();
-    let name: String = (0..length).map(|_| letters[next() as usize % letters.len()]).collect();
-    format!("x{name}")
-}
-
 #[test]
 fn names_become_the_same_keys_in_sql_and_in_the_program() {
     block_on(async {
         let (_, client, _) = scene().await;
-        let mut state = 1;
-        let mut leases = vec![LeaseName::leader(), LeaseName::slot("☃", 3).expect("a slot")];
-        // Every length around the longest key, with one byte and with three a letter.
-        for length in 1..=210 {
-            leases.push(LeaseName::new(&"y".repeat(length)).expect("a name"));
-            leases.push(LeaseName::new(&format!("{}☃", "z".repeat(length))).expect("a name"));
-            leases.push(
-                LeaseName::new(&format!("{}.{}", "z".repeat(length), "a".repeat(200)))
-                    .expect("a name"),
-            );
-        }
-        while leases.len() < 10_000 {
-            let name = odd_name(&mut state);
-            leases.push(LeaseName::new(&name).unwrap_or_else(|error| panic!("{error}")));
-            let duty = DutyId::new("family", &name).unwrap_or_else(|error| panic!("{error}"));
-            leases.push(duty.lease());
-        }
+        let leases = odd_leases(1, |_, name| name);
         let names: Vec<_> = leases.iter().map(LeaseName::as_str).collect();
         let sql = "SELECT incumbent_key('lease/', name) FROM unnest($1::text[]) WITH ORDINALITY \
                    AS n(name, place) ORDER BY place";
@@ -216,33 +161,8 @@ fn long_clusters_and_duties_are_found() {
     block_on(async {
         let (store, client, _) = scene().await;
         let duty = DutyId::new("projections", "orders, eu").expect("a duty").lease();
-        let cut = "…sha256:";
-        for (number, cluster) in [
-            "plain".to_owned(),
-            "x".repeat(512),
-            "x".repeat(513),
-            "é".repeat(300),
-            format!("x{}", "☃".repeat(400)),
-            format!("short{cut}"),
-            format!("{}{cut}{}", "y".repeat(409), "z".repeat(100)),
-            "'; DROP TABLE x; --".to_owned(),
-        ]
-        .iter()
-        .enumerate()
-        {
-            let put = |key: &str, value: String, attempt| {
-                let (key, value) = (Key::new(key), value.into_bytes());
-                let stamp = stamp(attempt);
-                Write::Put(Put { key, expect: Expect::Absent, value, stamp, hint: false })
-            };
-            let attempt = 1000 + 2 * number as u64;
-            let value = lease_value(duty.as_str(), 3, Some("m"));
-            let writes = vec![
-                put(keys::lease(&duty).as_str(), value, attempt),
-                put(MEMBER, member_value("alive"), attempt + 1),
-            ];
-            let exchange = Exchange { writes, reads: Vec::new() };
-            store.exchange(cluster, Lane::Change, exchange).await.expect("a lease");
+        for (number, cluster) in odd_clusters(512).iter().enumerate() {
+            hold_in(&store, cluster, &duty, 1000 + 2 * number as u64).await;
             let row = client.query_one(ASSERT, &[&cluster, &duty.as_str(), &3_i64]).await;
             assert_eq!(row.expect("it is held").get::<_, i64>(0), 3, "{cluster}");
             let error = client.query_one(ASSERT, &[&cluster, &duty.as_str(), &2_i64]).await;
@@ -306,9 +226,7 @@ fn a_role_without_rights_on_tables_may_assert_and_only_where_it_was_granted() {
             .expect("roles");
         let url = format!("{}?schema=Jobs&prefix=x_", server.url("postgres"));
         let store = connect(&url).await;
-        write(&store, lease(Expect::Absent, 0, 7, Some("m"))).await.expect("a lease");
-        let member = with_value(MEMBER, Expect::Absent, 100, false, &member_value("alive"));
-        write(&store, member).await.expect("a member");
+        hold(&store).await;
         let options =
             PostgresOptions::parse(&format!("{}?schema=Jobs&prefix=x_", server.url("app")));
         let grants = options.expect("options").grants_sql();

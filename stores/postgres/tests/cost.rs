@@ -6,9 +6,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Server, applied, batch, beat, block_on, connect, create, fresh, read, send, through};
+use common::{Server, applied, beat, block_on, connect, create, fresh, read, send, through};
 use incumbent::Node;
-use incumbent_core::store::{Key, Lane, Read};
+use incumbent_core::store::Lane;
+use incumbent_proving::store::cost::{every_shape, hundred_beats, reads};
 use incumbent_proving::{Proxy, Traffic};
 
 #[test]
@@ -17,7 +18,6 @@ fn a_beat_is_one_round_trip_from_the_first_on() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
-        let reads = || vec![read("roster/m"), read("board")];
         // From the first exchange on there is a connection in reserve.
         send(&store, Lane::Beat, vec![], vec![read("board")]).await.expect("a read");
         let before = proxy.quiet().await;
@@ -31,14 +31,7 @@ fn a_beat_is_one_round_trip_from_the_first_on() {
             send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
             proxy.quiet().await;
         }
-        let before = proxy.quiet().await;
-        for attempt in 4..104 {
-            let beats = vec![beat("member/m", attempt - 1, attempt)];
-            let reply = send(&store, Lane::Beat, beats, reads()).await.expect("a beat");
-            assert_eq!(reply.writes, [applied(attempt)]);
-        }
-        let cost = proxy.quiet().await.since(before);
-        println!("100 beats with two reads: {cost:?}");
+        let cost = hundred_beats(&store, &proxy, 4).await;
         assert_eq!(cost.requests, 100);
         assert_eq!(cost.connections, 0);
         assert!(cost.bytes_up < 100 * 500, "{cost:?}");
@@ -51,31 +44,13 @@ fn every_shape_of_exchange_is_one_round_trip() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
-        send(&store, Lane::Change, batch(0), vec![]).await.expect("creations");
-        send(&store, Lane::Watch, vec![], vec![read("x")]).await.expect("a read");
-        for round in 1..=3 {
-            let before = proxy.quiet().await;
-            let reply = send(&store, Lane::Change, batch(round), vec![read("view")]).await;
-            let reply = reply.expect("an exchange");
-            assert!(
-                reply
-                    .writes
-                    .iter()
-                    .zip(0..)
-                    .all(|(outcome, number)| { *outcome == applied(round * 1000 + number) })
-            );
-            let cost = proxy.traffic().since(before);
-            assert_eq!(cost.connections, 0);
-            // A large batch may be carried in several pieces; the server speaks once it is whole.
-            // In the first round statements are prepared after their answers.
-            let most = if round == 1 { 2 } else { 1 };
-            assert!(cost.requests <= most, "{cost:?}");
-            proxy.quiet().await;
-            let before = proxy.quiet().await;
-            let reads = vec![Read::Prefix(Key::new("lease/")), read("board")];
-            send(&store, Lane::Watch, vec![], reads).await.expect("reads");
-            let cost = proxy.traffic().since(before);
-            assert!(cost.requests <= most, "{cost:?}");
+        for (round, costs) in every_shape(&store, &proxy).await.into_iter().enumerate() {
+            for cost in costs {
+                assert_eq!(cost.connections, 0);
+                // In the first round statements are prepared after their answers.
+                let most = if round == 0 { 2 } else { 1 };
+                assert!(cost.requests <= most, "{cost:?}");
+            }
         }
     });
 }

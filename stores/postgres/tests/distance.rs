@@ -1,27 +1,13 @@
 //! A server far away, and connections that break (O14).
-#![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking.
 
 mod common;
 
-use common::{Server, block_on, connect, fresh};
-use incumbent_proving::{Proxy, Trial, hold_through_resets};
+use common::{Server, connect, fresh, through};
+use incumbent_proving::hold_through_resets;
 
-fn hold(trial: Trial) {
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_break_far_from_the_server_cost_no_term() {
     let server = Server::start(&[]);
-    block_on(async {
-        let proxy = Proxy::to(server.port()).await;
-        let (port, schema) = (proxy.port(), fresh());
-        let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?schema={schema}");
-        hold_through_resets(connect(&url).await, &proxy, trial).await;
-    });
-}
-
-#[test]
-fn a_connection_that_breaks_at_half_the_request_time_out_costs_no_term() {
-    hold(Trial::ONE_BY_ONE);
-}
-
-#[test]
-fn all_connections_breaking_at_once_cost_no_term_where_there_is_time_to_connect() {
-    hold(Trial::ALL_AT_ONCE);
+    let open = async |path: &_| connect(&through(path, &fresh())).await.into();
+    hold_through_resets(server.port(), open).await;
 }

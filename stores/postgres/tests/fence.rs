@@ -7,28 +7,12 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    application, applied, beat, block_on, connect, create, find, send, shared, version, with_value,
-    write,
+    application, applied, beat, block_on, connect, create, find, send, shared, version, write,
 };
-use incumbent_core::keys;
-use incumbent_core::names::LeaseName;
-use incumbent_core::store::{Expect, Lane, Outcome, Write};
+use incumbent_core::store::{Expect, Lane, Outcome};
 use incumbent_postgres::PostgresStore;
+use incumbent_proving::store::leases::{LEASE, lease, take};
 use tokio_postgres::{Client, IsolationLevel};
-
-const LEASE: &str = "lease/scheduler";
-
-fn lease(expect: Expect, attempt: u64, term: u64, holder: Option<&str>) -> Write {
-    let holder = holder.map_or(String::new(), |member| {
-        format!(",\"holder\":{{\"member\":\"{member}\",\"node\":\"n\"}}")
-    });
-    let value = format!("{{\"format\":1,\"name\":\"scheduler\",\"term\":{term}{holder}}}");
-    with_value(LEASE, expect, attempt, true, &value)
-}
-
-fn take(from: u64, attempt: u64, term: u64) -> Write {
-    lease(Expect::Version(version(from)), attempt, term, Some("m"))
-}
 
 /// A store, its lease in term 7, and two connections of an application.
 async fn scene() -> (PostgresStore, Client, Client) {
@@ -37,12 +21,6 @@ async fn scene() -> (PostgresStore, Client, Client) {
     let first = lease(Expect::Absent, 0, 7, Some("m"));
     assert_eq!(write(&store, first).await, Ok(applied(0)));
     (store, application(&url).await, application(&url).await)
-}
-
-#[test]
-fn a_lease_is_found_under_its_key() {
-    let name = LeaseName::new("scheduler").expect("a name");
-    assert_eq!(keys::lease(&name).as_str(), LEASE);
 }
 
 #[test]

@@ -1,58 +1,64 @@
 //! Fenced transactions race against take-overs, at every isolation level.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A test fails by panicking, its helpers too.
+#![allow(clippy::expect_used)] // A test fails by panicking, its helpers too.
 
 mod common;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Server, application, connect, stamp, with_value, write};
-use incumbent::{Node, clock};
-use incumbent_core::store::{Expect, Outcome, Version};
+use common::{Server, application, connect, write};
+use incumbent_core::store::{Outcome, Write};
 use incumbent_postgres::PostgresStore;
-use incumbent_proving::Proxy;
-use incumbent_proving::race::{Leader, Taker, Tally, race, transactions};
-use tokio::runtime::{Builder, Runtime};
+use incumbent_proving::race::Leader;
+use incumbent_proving::race::sql::{
+    Fence, Hands, Site, Zombie, only_the_assertion_fences, runtime, zombies_keep_nobody_out,
+};
+use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Error};
 
-const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+const ASSERT: &str = "SELECT incumbent_assert('c', 'scheduler', $1)";
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Fence {
-    Assert,
-    /// A plain SELECT that looks at what it finds.
-    Plain,
-    /// The locking SELECT, and nobody looks whether a row came.
-    Ignored,
-}
-
-fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
-}
-
-struct Site {
+struct Postgres {
     url: String,
-    schema: String,
     fence_sql: String,
 }
 
-/// One connection that commits a row under a term, if its fence lets it.
-fn leader(site: &Site, fence: Fence, level: &'static str) -> Leader {
-    let runtime = runtime();
-    let client = runtime.block_on(application(&site.url));
-    let path = format!("SET search_path = {}", site.schema);
-    runtime.block_on(client.batch_execute(&path)).expect("a path");
-    let fence_sql = site.fence_sql.clone();
-    Box::new(move |term| {
-        let done = runtime.block_on(transaction(&client, fence, level, &fence_sql, term));
-        if done.is_err() {
-            runtime.block_on(client.batch_execute("ROLLBACK")).expect("a rollback");
-        }
-        done.is_ok_and(|committed| committed)
-    })
+/// A connection that finds the store's tables.
+async fn client(url: &str) -> Client {
+    let client = application(url).await;
+    let schema = url.split("schema=").nth(1).expect("a schema");
+    client.batch_execute(&format!("SET search_path = {schema}")).await.expect("a path");
+    client
+}
+
+impl Site for Postgres {
+    const NAME: &'static str = "postgres";
+
+    type Hands = Successor;
+
+    fn hands(&self) -> Successor {
+        let runtime = runtime();
+        let (store, client) =
+            runtime.block_on(async { (connect(&self.url).await, client(&self.url).await) });
+        let reset = "DROP TABLE IF EXISTS work; DELETE FROM incumbent_records; \
+                     CREATE TABLE work (term bigint)";
+        runtime.block_on(client.batch_execute(reset)).expect("tables");
+        Successor { runtime, store, client }
+    }
+
+    fn leader(&self, fence: Fence, level: &'static str) -> Leader {
+        let runtime = runtime();
+        let client = runtime.block_on(client(&self.url));
+        let fence_sql = self.fence_sql.clone();
+        Box::new(move |term| {
+            let done = runtime.block_on(transaction(&client, fence, level, &fence_sql, term));
+            if done.is_err() {
+                runtime.block_on(client.batch_execute("ROLLBACK")).expect("a rollback");
+            }
+            done.is_ok_and(|committed| committed)
+        })
+    }
 }
 
 async fn transaction(
@@ -66,7 +72,7 @@ async fn transaction(
     client.batch_execute(&format!("BEGIN ISOLATION LEVEL {level}")).await?;
     match fence {
         Fence::Assert => {
-            client.query_one("SELECT incumbent_assert('c', 'scheduler', $1)", &[&term]).await?;
+            client.query_one(ASSERT, &[&term]).await?;
         }
         Fence::Plain => {
             let plain = fence_sql.replace("FOR SHARE", "");
@@ -86,75 +92,20 @@ async fn transaction(
     Ok(true)
 }
 
-/// Each term has a member of its own. Most take-overs close the member before, as one that fell
-/// silent; in between the lease goes from hand to hand.
 struct Successor {
     runtime: Runtime,
     store: PostgresStore,
     client: Client,
-    version: Version,
-    attempt: u64,
 }
 
-impl Successor {
-    fn new(site: &Site) -> Self {
-        let runtime = runtime();
-        let (store, client) =
-            runtime.block_on(async { (connect(&site.url).await, application(&site.url).await) });
-        let reset = format!(
-            "SET search_path = {}; DROP TABLE IF EXISTS work; DELETE FROM incumbent_records; \
-             CREATE TABLE work (term bigint)",
-            site.schema
-        );
-        runtime.block_on(client.batch_execute(&reset)).expect("tables");
-        let mut this = Self { runtime, store, client, version: Version::new(""), attempt: 0 };
-        this.swap(Expect::Absent, 1);
-        this
+impl Hands for Successor {
+    fn write(&mut self, put: Write) -> Outcome {
+        self.runtime.block_on(write(&self.store, put)).expect("an answer")
     }
 
-    fn swap(&mut self, expect: Expect, term: u64) {
-        let member = |term: u64, state: &str| {
-            format!(
-                "{{\"format\":1,\"id\":\"m{term}\",\"state\":\"{state}\",\"beat\":1,\"ttl_ms\":5000,\"due_ms\":1000}}"
-            )
-        };
-        self.attempt += 1;
-        let joined = with_value(
-            &format!("member/m{term}"),
-            Expect::Absent,
-            self.attempt,
-            false,
-            &member(term, "alive"),
-        );
-        let joined = self.runtime.block_on(write(&self.store, joined)).expect("a member");
-        assert!(matches!(joined, Outcome::Applied(_)));
-        if term > 1 && term % 4 != 1 {
-            let old = format!("member/m{}", term - 1);
-            let closed = format!(
-                "UPDATE incumbent_records SET value = '{}', stamp = 'x' WHERE key = '{old}'",
-                member(term - 1, "expired")
-            );
-            self.runtime.block_on(self.client.batch_execute(&closed)).expect("it is closed");
-        }
-        let value = format!(
-            "{{\"format\":1,\"name\":\"scheduler\",\"term\":{term},\
-             \"holder\":{{\"member\":\"m{term}\",\"node\":\"n{term}\"}}}}"
-        );
-        loop {
-            self.attempt += 1;
-            let put = with_value("lease/scheduler", expect.clone(), self.attempt, false, &value);
-            let taken = self.runtime.block_on(write(&self.store, put)).expect("an answer");
-            if taken != Outcome::Refused {
-                break;
-            }
-        }
-        self.version = stamp(self.attempt).version();
-    }
-}
-
-impl Taker for Successor {
-    fn take(&mut self, term: u64) {
-        self.swap(Expect::Version(self.version.clone()), term);
+    fn replace(&mut self, key: &str, value: &str) {
+        let sql = "UPDATE incumbent_records SET value = $1, stamp = 'x' WHERE key = $2";
+        self.runtime.block_on(self.client.execute(sql, &[&value, &key])).expect("a value");
     }
 
     fn committed(&mut self) -> BTreeMap<u64, u64> {
@@ -165,86 +116,36 @@ impl Taker for Successor {
     }
 }
 
-fn run(site: &Site, fence: Fence, level: &'static str, count: u64) -> Tally {
-    let mut successor = Successor::new(site);
-    let leaders = (0..6).map(|_| leader(site, fence, level)).collect();
-    let tally = race(count, leaders, &mut successor);
-    println!("postgres, {level}, {fence:?}: {tally}");
-    tally
-}
-
 #[test]
 fn no_stale_commit_at_any_isolation_level_and_weaker_fences_let_some_through() {
     let server = Server::start(&["fsync=off"]);
     let url = server.fresh_url();
-    let schema = url.split("schema=").nth(1).expect("a schema").to_owned();
     let fence_sql = runtime().block_on(async { connect(&url).await.fence_sql() });
-    let site = Site { url, schema, fence_sql };
-    let each = transactions();
-    let (mut plain, mut ignored) = (0, 0);
-    for level in LEVELS {
-        let tally = run(&site, Fence::Assert, level, each);
-        assert_eq!(tally.stale, 0, "{level}: {tally}");
-        assert!(tally.committed > each / 20 && tally.refused > 0, "no race: {level}: {tally}");
-        assert_eq!(tally.committed + tally.refused, each, "{level}: {tally}");
-        plain += run(&site, Fence::Plain, level, each).stale;
-        ignored += run(&site, Fence::Ignored, level, each).stale;
+    only_the_assertion_fences(&Postgres { url, fence_sql });
+}
+
+struct Undead(Client);
+
+impl Zombie for Undead {
+    async fn turn(&mut self, term: i64, span: Duration) -> bool {
+        self.0.batch_execute("BEGIN").await.expect("a transaction");
+        let held = self.0.query_one(ASSERT, &[&term]).await.is_ok();
+        if held {
+            tokio::time::sleep(span).await;
+        }
+        self.0.batch_execute("ROLLBACK").await.expect("an end");
+        held
     }
-    // The same race shows what the others let through, so it can show something.
-    assert!(plain > 0 && ignored > 0, "{plain} with a plain SELECT, {ignored} without a look");
 }
 
 #[test]
 fn a_zombie_that_asserts_without_pause_on_32_connections_keeps_nobody_out() {
-    const TTL: Duration = Duration::from_secs(3);
-    const TRANSACTION: Duration = Duration::from_millis(50);
     let server = Server::start(&["fsync=off", "max_connections=60"]);
-    common::block_on(async {
-        let url = server.fresh_url();
-        let schema = url.split("schema=").nth(1).expect("a schema").to_owned();
-        let proxy = Proxy::to(server.port()).await;
-        let node = |name: &str| {
-            Node::builder().cluster("c").name(name.to_owned()).allow_short_ttl().ttl(TTL)
-        };
-        let first = node("first").join(connect(&common::through(&proxy, &schema)).await).await;
-        let first = first.expect("it joins");
-        let mut campaign = first.campaign("scheduler").expect("a campaign");
-        let held = campaign.elected().await.expect("it leads");
-        let term = held.fence().as_i64();
-        let second = node("second").join(connect(&url).await).await.expect("it joins");
-        let mut campaign = second.campaign("scheduler").expect("a campaign");
-
-        let (going, passed) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(0)));
-        let mut zombies = Vec::new();
-        for _ in 0..32 {
-            let client = application(&url).await;
-            client.batch_execute(&format!("SET search_path = {schema}")).await.expect("a path");
-            let (going, passed) = (Arc::clone(&going), Arc::clone(&passed));
-            zombies.push(tokio::runtime::Handle::current().spawn(async move {
-                while going.load(Ordering::SeqCst) {
-                    client.batch_execute("BEGIN").await.expect("a transaction");
-                    let sql = "SELECT incumbent_assert('c', 'scheduler', $1)";
-                    if client.query_one(sql, &[&term]).await.is_ok() {
-                        passed.fetch_add(1, Ordering::SeqCst);
-                        tokio::time::sleep(TRANSACTION).await;
-                    }
-                    client.batch_execute("ROLLBACK").await.expect("an end");
-                }
-            }));
-        }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        assert!(passed.load(Ordering::SeqCst) > 32, "they hold the lock all the time");
-        let since = clock::now();
-        proxy.set(incumbent_proving::Mood::Silent);
-        let won = tokio::time::timeout(Duration::from_secs(30), campaign.elected()).await;
-        let taken = clock::now().since(since);
-        going.store(false, Ordering::SeqCst);
-        println!("taken over after {taken:?} (ttl {TTL:?}, transactions of {TRANSACTION:?})");
-        assert!(won.is_ok(), "the successor is kept out");
-        assert!(taken < TTL + Duration::from_secs(1) + TRANSACTION, "{taken:?}");
-        for zombie in zombies {
-            zombie.await.expect("no panic");
-        }
-        drop(held);
-    });
+    let url = server.fresh_url();
+    let through = |port: u16| url.replace(&server.port().to_string(), &port.to_string());
+    common::block_on(zombies_keep_nobody_out(
+        server.port(),
+        async |port| connect(&through(port)).await.into(),
+        async || Undead(client(&url).await),
+    ));
 }

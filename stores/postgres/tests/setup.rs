@@ -4,16 +4,12 @@
 
 mod common;
 
-use common::{Server, application, applied, block_on, connect, create, shared, write};
+use common::{
+    Server, application, applied, assert_says, block_on, connect, create, over_socket, shared,
+    write,
+};
 use incumbent_core::store::{Access, ErrorKind, Exchange, Lane, Store, StoreError};
 use incumbent_postgres::{PostgresOptions, PostgresStore};
-
-fn assert_says(error: &StoreError, kind: ErrorKind, words: &[&str]) {
-    assert_eq!(error.kind, kind, "{error}");
-    for word in words {
-        assert!(error.message.contains(word), "no {word:?} in: {error}");
-    }
-}
 
 async fn refusal(url: &str) -> StoreError {
     PostgresStore::connect(url).await.err().unwrap_or_else(|| panic!("{url} was accepted"))
@@ -28,23 +24,11 @@ fn guarded() -> Server {
     })
 }
 
-/// Over the socket, where no password is asked for.
-async fn administrator(server: &Server) -> tokio_postgres::Client {
-    let directory = server.data().parent().expect("a parent").display().to_string();
-    let text = format!("host={directory} port={} user=postgres dbname=postgres", server.port());
-    let (client, connection) =
-        tokio_postgres::connect(&text, tokio_postgres::NoTls).await.expect("a connection");
-    tokio::runtime::Handle::current().spawn(async move {
-        let _ = connection.await;
-    });
-    client
-}
-
 #[test]
 fn passwords_come_from_where_they_should_and_are_never_shown() {
     let server = guarded();
     block_on(async {
-        let administrator = administrator(&server).await;
+        let administrator = over_socket(&server).await;
         let sql = "CREATE ROLE app LOGIN PASSWORD 'hunter2'; CREATE SCHEMA mine AUTHORIZATION app";
         administrator.batch_execute(sql).await.expect("a role");
         let port = server.port();

@@ -6,39 +6,10 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Server, applied, block_on, connect, create, fresh, write};
+use common::{Server, applied, block_on, connect, create, fresh, over_socket, write};
 use incumbent_core::store::{ErrorKind, StoreError};
 use incumbent_postgres::PostgresStore;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
-    }
-
-    /// A certificate and its key for this name, in files beginning so.
-    fn issue(&self, name: &str, common: &str, place: &Path, start: &str) -> (PathBuf, PathBuf) {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
-        params.distinguished_name.push(rcgen::DnType::CommonName, common);
-        let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.0).expect("a certificate");
-        let paths = (place.join(format!("{start}.crt")), place.join(format!("{start}.key")));
-        std::fs::write(&paths.0, certificate.pem()).expect("a file");
-        std::fs::write(&paths.1, key.serialize_pem()).expect("a file");
-        paths
-    }
-
-    fn save(&self, place: &Path, name: &str) -> PathBuf {
-        let path = place.join(name);
-        std::fs::write(&path, self.0.pem()).expect("a file");
-        path
-    }
-}
+use incumbent_proving::Authority;
 
 async fn refusal(url: &str) -> StoreError {
     PostgresStore::connect(url).await.err().unwrap_or_else(|| panic!("{url} was accepted"))
@@ -50,8 +21,8 @@ fn every_sslmode_trusts_whom_it_should() {
     let (ours, others) = (Authority::new(), Authority::new());
     let (root, wrong) =
         (ours.save(place.path(), "root.pem"), others.save(place.path(), "wrong.pem"));
-    let client = ours.issue("app", "app", place.path(), "client");
-    let stranger = others.issue("app", "app", place.path(), "stranger");
+    let client = ours.issue("app", place.path(), "client");
+    let stranger = others.issue("app", place.path(), "stranger");
     let server = Server::start_with(
         &[
             "fsync=off",
@@ -61,7 +32,7 @@ fn every_sslmode_trusts_whom_it_should() {
             "ssl_ca_file=root.pem",
         ],
         |data| {
-            ours.issue("localhost", "localhost", data, "server");
+            let _ = ours.issue("localhost", data, "server");
             ours.save(data, "root.pem");
             let rules =
                 "local all all trust\nhostssl all app all cert\nhostssl all all all trust\n";
@@ -119,7 +90,7 @@ fn every_sslmode_trusts_whom_it_should() {
         // `app` comes in by its certificate alone. It may not make tables, which are there.
         let grants = incumbent_postgres::PostgresOptions::parse(&url("app", "localhost", &full));
         let grants = grants.expect("options").grants_sql();
-        let administrator = socket(&server).await;
+        let administrator = over_socket(&server).await;
         administrator
             .batch_execute(&format!("CREATE ROLE app LOGIN; {grants}"))
             .await
@@ -129,15 +100,4 @@ fn every_sslmode_trusts_whom_it_should() {
         assert_eq!(error.kind, ErrorKind::Rejected, "{error}");
         refusal(&url("app", "localhost", &with(&stranger))).await;
     });
-}
-
-async fn socket(server: &Server) -> tokio_postgres::Client {
-    let directory = server.data().parent().expect("a parent").display().to_string();
-    let text = format!("host={directory} port={} user=postgres dbname=postgres", server.port());
-    let (client, connection) =
-        tokio_postgres::connect(&text, tokio_postgres::NoTls).await.expect("a connection");
-    tokio::runtime::Handle::current().spawn(async move {
-        let _ = connection.await;
-    });
-    client
 }

@@ -52,7 +52,7 @@ const CODES: [(&str, ErrorKind, &str); 19] = [
     (
         "WRONGPASS",
         ErrorKind::Rejected,
-        "See that the user and the password in the URL, passwordfile= or REDISCLI_AUTH are right",
+        "Check that the user and the password in the URL, passwordfile= or REDISCLI_AUTH are right",
     ),
     ("NOPERM", ErrorKind::Rejected, RIGHTS),
     (
@@ -150,7 +150,7 @@ pub(crate) fn broken(options: &RedisOptions, error: &RedisError, sent: Sent) -> 
 pub(crate) fn nonsense(options: &RedisOptions, sent: Sent) -> Failure {
     let kind = sent.unanswered();
     let message = format!(
-        "{}: the answer isn't what incumbent's script gives. See that there is a Redis server \
+        "{}: the answer isn't what incumbent's script gives. Check that there is a Redis server \
          and not something else",
         options.server()
     );

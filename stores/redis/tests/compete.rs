@@ -11,6 +11,8 @@ use incumbent_proving::{Wire, compete};
 #[tokio::test(flavor = "multi_thread")]
 async fn three_candidates_never_lead_at_once_and_one_leads_again_soon() {
     let server = Server::durable();
-    let ttl = Duration::from_millis(1500);
-    compete(&server, Wire::REDIS, ttl, async |path| open(&through(path)).await.into()).await;
+    compete(&server, Wire::REDIS, Duration::from_millis(1500), async |path| {
+        open(&through(path)).await.into()
+    })
+    .await;
 }

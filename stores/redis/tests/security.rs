@@ -8,6 +8,7 @@ use std::path::Path;
 
 use common::{CLUSTER, Hints, Server, applied, create, eventually, open, write};
 use incumbent_core::store::{Access, ErrorKind, Key, Store, Write};
+use incumbent_proving::Authority;
 use incumbent_redis::{RedisOptions, RedisStore};
 use redis::Value;
 
@@ -116,7 +117,7 @@ async fn tls_is_checked_on_both_sides() {
     certificates(place.path());
     let at = |name: &str| place.path().join(name).display().to_string();
     let port = incumbent_proving::server::free_port();
-    let (ca, cert, key) = (at("ca.pem"), at("cert.pem"), at("key.pem"));
+    let (ca, cert, key) = (at("ca.pem"), at("both.crt"), at("both.key"));
     let _server = Server::start(&[
         "--tls-port",
         &port.to_string(),
@@ -154,20 +155,9 @@ async fn tls_is_checked_on_both_sides() {
 
 /// An authority, and a certificate by it that does for both sides.
 fn certificates(place: &Path) {
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-    let authority_key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    // An authority of the same name as what it signs would look like a signature of one's own.
-    params.distinguished_name.push(rcgen::DnType::CommonName, "authority");
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = params.self_signed(&authority_key).unwrap();
-    let issuer = Issuer::new(params, authority_key);
-    let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    let leaf = leaf.signed_by(&key, &issuer).unwrap();
-    std::fs::write(place.join("ca.pem"), authority.pem()).unwrap();
-    std::fs::write(place.join("cert.pem"), leaf.pem()).unwrap();
-    std::fs::write(place.join("key.pem"), key.serialize_pem()).unwrap();
+    let authority = Authority::new();
+    authority.save(place, "ca.pem");
+    let _ = authority.issue("localhost", place, "both");
 }
 
 #[tokio::test]

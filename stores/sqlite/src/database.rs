@@ -142,7 +142,7 @@ fn ensure_file(options: &SqliteOptions, during: During) -> Result<(), StoreError
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => make_file(options, during),
         Err(error) => Err(StoreError::rejected(format!(
-            "SQLite database {}: {error}. See that this process may enter its directory",
+            "SQLite database {}: {error}. Check that this process may enter its directory",
             path.display()
         ))),
     }

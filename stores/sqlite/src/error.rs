@@ -82,7 +82,7 @@ fn next_step(code: Option<ErrorCode>) -> Option<&'static str> {
         }
         ErrorCode::DiskFull => "Free some space on its disk",
         ErrorCode::CannotOpen => {
-            "See that its directory exists, that this process may write there, and that its \
+            "Check that its directory exists, that this process may write there, and that its \
              limit of open files isn't reached"
         }
         ErrorCode::SystemIoFailure => {

@@ -6,9 +6,9 @@ mod common;
 use std::process::Command;
 
 use common::{Place, applied, create, send, stamp, version, write};
-use incumbent::DutyId;
+use incumbent_core::keys;
 use incumbent_core::store::{ErrorKind, Expect, Key, Lane, Outcome, Put, Store, Write};
-use incumbent_core::{LeaseName, keys};
+use incumbent_proving::store::leases::odd_leases;
 use incumbent_sqlite::SqliteStore;
 use rusqlite::{Connection, Error};
 
@@ -112,38 +112,14 @@ fn a_swallowed_error_is_no_fence() {
     assert_eq!(application.query_row(count, [], |row| row.get::<_, i64>(0)), Ok(1));
 }
 
-/// Letters of all kinds, by a sequence of numbers.
-fn odd_name(state: &mut u64) -> String {
-    let mut next = || {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-        *state >> 33
-    };
-    let longest = [8, 40, 200, 260, 1_200][next() as usize % 5];
-    let length = 1 + next() % longest;
-    let sets = ["az09_-/AZ", "a=.,: @%'", "éß☃𝄞ſK", "=%=3D/_hH", "aé b☃"];
-    let letters: Vec<char> = sets[next() as usize % 5].chars().collect();
-    let name: String = (0..length).map(|_| letters[next() as usize % letters.len()]).collect();
-    format!("x{name}")
-}
-
 #[test]
 fn leases_of_any_name_are_found() {
     let (_place, store, mut application) = scene();
-    let named = |name: String| LeaseName::new(&name).unwrap_or_else(|error| panic!("{error}"));
-    let mut leases = vec![LeaseName::leader(), LeaseName::slot("☃", 3).expect("a slot")];
-    for length in 1..=210 {
-        leases.push(named("y".repeat(length)));
-        leases.push(named(format!("{}☃", "z".repeat(length))));
-        leases.push(named(format!("{}.{}", "z".repeat(length), "a".repeat(200))));
-    }
-    let mut state = 3;
-    while leases.len() < 10_000 {
-        // Most begin differently, as names do; those that don't are found more slowly.
-        let number = if leases.len() % 100 == 0 { 0 } else { leases.len() };
-        let name = format!("{number}{}", odd_name(&mut state));
-        leases.push(named(name.clone()));
-        leases.push(DutyId::new("family", &name).expect("a duty").lease());
-    }
+    // Most begin differently, as names do; those that don't are found more slowly.
+    let mut leases = odd_leases(3, |count, name| {
+        let number = if count % 100 == 0 { 0 } else { count };
+        format!("{number}{}", name.replace(['"', '\\'], "."))
+    });
     leases.sort();
     leases.dedup();
     for (part, some) in leases.chunks(1000).enumerate() {

@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
+use incumbent_proving::store::block_on;
+use incumbent_proving::{conforms, passed};
 use incumbent_sqlite::{HintSource, SqliteOptions, SqliteStore};
-use incumbent_testkit::{Conformance, Faults, Opener};
+use incumbent_testkit::{Conformance, Opener};
 
 #[test]
 fn the_store_conforms() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    run(Conformance::new(opener(SqliteOptions::new(place.path().join("app.db")))));
+    let options = SqliteOptions::new(place.path().join("app.db"));
+    block_on(conforms(|| Conformance::new(opener(options.clone()))));
 }
 
 #[test]
 fn the_store_conforms_where_hints_are_polled_for() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let options = SqliteOptions::new(place.path().join("app.db")).hints(HintSource::Poll);
-    run(Conformance::new(opener(options)));
-}
-
-#[test]
-fn the_store_conforms_over_a_path_that_fails() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let options = SqliteOptions::new(place.path().join("app.db"));
-    run(Conformance::new(opener(options)).faults(Faults::mixed(7)));
+    block_on(passed(Conformance::new(opener(options))));
 }
 
 fn opener(options: SqliteOptions) -> impl Opener {
@@ -30,12 +26,4 @@ fn opener(options: SqliteOptions) -> impl Opener {
         let store = SqliteStore::open(options.clone());
         async move { store.map(Arc::new) }
     }
-}
-
-#[allow(clippy::expect_used)] // A test fails by panicking, its helpers too.
-fn run(conformance: Conformance) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
-    let report = runtime.expect("a runtime").block_on(conformance.run());
-    println!("{report}");
-    report.assert_passed();
 }

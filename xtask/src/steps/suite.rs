@@ -23,7 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20 * 60);
 /// More failures than these are no accident.
 const ACCIDENTS: usize = 5;
 
-/// Those that take longest begin first, so that none of them is left over at the end.
+/// Those that take longest begin first, so that none of them is left over at the end: first these files,
+/// each of which waits for a minute or more, then these packages.
+const LONG_FILES: &[&str] = &["distance.rs", "compete.rs", "run_faults.rs"];
 const LONG: &[&str] = &["incumbent-cli", "incumbent-faults", "incumbent", "incumbent-postgres"];
 
 /// A program of tests.
@@ -55,7 +57,9 @@ pub(super) fn run(context: &mut Context) -> Result<Verdict> {
     }
     let mut programs = programs(&built.output, &context.root);
     programs.sort_by_key(|program| {
-        LONG.iter().position(|package| *package == program.package).unwrap_or(LONG.len())
+        let waits = LONG_FILES.iter().any(|file| program.source.ends_with(file));
+        let package = LONG.iter().position(|package| *package == program.package);
+        (!waits, package.unwrap_or(LONG.len()))
     });
     println!("{} programs of tests, {AT_ONCE} at a time", programs.len());
     let outcomes = side_by_side(context, &programs)?;

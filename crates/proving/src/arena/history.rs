@@ -41,7 +41,7 @@ pub enum Entry {
         at: u64,
         /// Which term.
         term: u64,
-        /// Why.
+        /// Why it was lost.
         why: Loss,
     },
 }

@@ -85,7 +85,7 @@ impl TlsFiles {
     pub fn advice(&self) -> String {
         let TlsNames { authorities, certificate, key } = self.names;
         format!(
-            "See that the port speaks TLS, that {authorities}= names the authority that signed the \
+            "Check that the port speaks TLS, that {authorities}= names the authority that signed the \
              server's certificate, that the certificate is valid for the host in the URL, and that \
              {certificate}= and {key}= are given if the server asks for them"
         )

@@ -75,7 +75,7 @@ impl Form {
             let shown = if kind.is_some() { name.as_str() } else { "…" };
             if options.iter().any(|(other, _)| *other == name) {
                 return Err(StoreError::rejected(format!(
-                    "{shown}= stands twice in the URL of {}: keep one",
+                    "{shown}= is given twice in the URL of {}: keep one",
                     self.name
                 )));
             }
@@ -123,12 +123,12 @@ impl Form {
         let (form, known) = (self.name, listed(&known, "and"));
         if !certain || !is_word(name) {
             return StoreError::rejected(format!(
-                "the URL of {form} has an option that isn't one: there are {known}"
+                "the URL of {form} has an unknown option: the options are {known}"
             ));
         }
         let secret = ["pas", "pwd", "secret", "token"].iter().any(|word| name.contains(word));
         let step = if secret && known.contains("passwordfile") {
-            ". A password stands in a file that passwordfile= names"
+            ". Put the password into a file that passwordfile= names"
         } else {
             ""
         };
@@ -146,7 +146,7 @@ impl Form {
     pub(super) fn no_host(&self) -> StoreError {
         self.malformed(
             "no host is named, or a host or port isn't one: a port is a number from 1 to 65535, \
-             and an IPv6 address stands in brackets",
+             and an IPv6 address needs brackets",
         )
     }
 

@@ -16,7 +16,7 @@ impl<'a> Parts<'a> {
     /// Finds the parts, or says why that can't be done for certain.
     pub(super) fn split(rest: &'a str) -> Result<Self, &'static str> {
         if rest.chars().any(char::is_control) {
-            return Err("it has a control character in it, or the end of a line");
+            return Err("it contains a control character or a line break");
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, after) = rest.split_at(end);

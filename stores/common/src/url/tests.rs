@@ -84,8 +84,8 @@ fn what_is_not_certain_is_refused_with_the_remedy() {
         ("postgres://db?pooler=no", &["pooler=no", "detect or yes"]),
         ("postgres://db?lock_timeout=0", &["lock_timeout=0", "milliseconds from 1 to 60000"]),
         ("postgres://db?sslkey=", &["sslkey=", "name a file"]),
-        ("postgres://db?hunter2", &["an option that isn't one", "schema"]),
-        ("postgres://db?password=a&hunter2=b", &["an option that isn't one", "schema"]),
+        ("postgres://db?hunter2", &["an unknown option", "schema"]),
+        ("postgres://db?password=a&hunter2=b", &["an unknown option", "schema"]),
     ] {
         let said = StoreUrl::parse(url, Form::POSTGRES, &|_| None).and_then(|url| {
             url.user()?;

@@ -33,8 +33,18 @@ pub async fn connect(url: &str) -> PostgresStore {
 
 /// A connection as the application would have one.
 pub async fn application(url: &str) -> Client {
-    let base = url.split('?').next().expect("a URL");
-    let (client, connection) = tokio_postgres::connect(base, NoTls).await.expect("a connection");
+    client(url.split('?').next().expect("a URL")).await
+}
+
+/// A connection over the socket, where no password is asked for.
+pub async fn over_socket(server: &Server) -> Client {
+    let directory = server.data().parent().expect("a parent").display().to_string();
+    let port = server.port();
+    client(&format!("host={directory} port={port} user=postgres dbname=postgres")).await
+}
+
+async fn client(place: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(place, NoTls).await.expect("a connection");
     tokio::runtime::Handle::current().spawn(async move {
         let _ = connection.await;
     });
