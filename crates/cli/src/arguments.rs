@@ -171,7 +171,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     DoctorPart {
-        /// Which.
+        /// The part.
         #[command(subcommand)]
         part: Part,
     },

@@ -136,7 +136,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("nothing came in {PATIENCE:?}"));
     let text = receive.recv_timeout(PATIENCE).map_err(|_| late())??;
     if text.len() as u64 > LARGEST {
-        let said = "it has more than 1 MiB, which is no configuration";
+        let said = "it is larger than 1 MiB, too large for a configuration file";
         return Err(io::Error::new(io::ErrorKind::InvalidData, said));
     }
     Ok(text)

@@ -24,7 +24,7 @@ Exit codes:
    n  run: the code of the command; 128 and more if a signal ended it";
 
 /// What to do about a store that says nothing about that itself.
-const UNREACHED: &str = ". See that its server runs, that the host and the port are right, and that it \
+const UNREACHED: &str = ". Check that its server is running, that the host and the port are right, and that it \
                          can be reached from here";
 
 /// What a command ends with, unless it is done.
@@ -126,7 +126,7 @@ impl From<NameError> for Failure {
     fn from(error: NameError) -> Self {
         // Whoever set a variable elsewhere is told that it may be that one.
         match named(&error) {
-            "cluster" => Self::usage(format!("{error} (--cluster or INCUMBENT_CLUSTER says it)")),
+            "cluster" => Self::usage(format!("{error} (set by --cluster or INCUMBENT_CLUSTER)")),
             _ => Self::usage(error),
         }
     }
@@ -188,7 +188,7 @@ impl From<JoinError> for Failure {
             JoinError::Open(error) => return error.into(),
             JoinError::Name(error) if named(&error) == "node" => {
                 return Self::usage(format!(
-                    "{error} (--node, INCUMBENT_NODE or the configuration file says it)"
+                    "{error} (set by --node, INCUMBENT_NODE or the configuration file)"
                 ));
             }
             JoinError::Name(error) => return error.into(),
@@ -210,10 +210,10 @@ impl From<std::io::Error> for Failure {
 fn remedy(error: &std::io::Error) -> &'static str {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::MFILE) => "This process may open more files: raise its limit (ulimit -n)",
+        Some(Errno::MFILE) => "Let this process open more files: raise its limit (ulimit -n)",
         Some(Errno::NFILE) => "The system has no more open files to give: raise fs.file-max",
         Some(Errno::AGAIN) => "Let this user start more processes and threads (ulimit -u)",
         Some(Errno::NOMEM) => "Give this process more memory",
-        _ => "See to the limits and rights of this process",
+        _ => "Check the limits and permissions of this process",
     }
 }

@@ -129,7 +129,7 @@ fn refuse_nothing(given: Option<&str>, origin: &Origin) -> Outcome {
         return Ok(());
     }
     let remedy = match origin {
-        Origin::Variable(name) => format!("set it, or take it away with `unset {name}`"),
+        Origin::Variable(name) => format!("set it, or remove it with `unset {name}`"),
         Origin::Flag(_) | Origin::File(..) | Origin::Default => {
             "name one, or leave the flag out".to_owned()
         }

@@ -8,8 +8,8 @@ use crate::setting::LEAST_TTL;
 
 /// Reads `3s`, `500ms`, `1m 30s`.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    let span = humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write a number and its unit, such as 3s or 500ms"))?;
+    let span = incumbent::parse_span(text)
+        .map_err(|why| format!("{why}; write a number and its unit, such as 3s or 500ms"))?;
     if span.is_zero() {
         return Err("it must be more than nothing, such as 3s".to_owned());
     }

@@ -31,7 +31,7 @@ pub(crate) async fn warn(
     if alive.is_empty() {
         session.remark(format!(
             "{ODD}warning:{ODD:#} the cluster {} in {} has no live member: nobody does anything \
-             about it until one joins. Look at --cluster and --store if that can't be",
+             about it until one joins. If that is unexpected, check --cluster and --store",
             plain(cluster.name()),
             plain(&session.place.shown())
         ));

@@ -24,7 +24,7 @@ pub(crate) fn remark(session: &Session, unreadable: &[Unreadable]) {
     if let Some(more @ 1..) = unreadable.len().checked_sub(MOST) {
         session.remark(format!("and {more} more"));
     }
-    session.remark(format!("What hangs from that is not shown. {NEXT}."));
+    session.remark(format!("What depends on it is not shown. {NEXT}."));
 }
 
 /// Prints all of them.
@@ -37,7 +37,7 @@ pub(crate) fn print(unreadable: &[Unreadable]) {
         1 => ("1 record".to_owned(), "it"),
         several => (format!("{several} records"), "them"),
     };
-    say!("{BAD}{records} can't be read{BAD:#}, and what hangs from {it} is not shown.");
+    say!("{BAD}{records} can't be read{BAD:#}, and what depends on {it} is not shown.");
     for it in unreadable {
         say!("  {}", table::paragraph(&format!("{}: {}", it.key, it.reason), 4));
     }

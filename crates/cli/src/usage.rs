@@ -103,7 +103,7 @@ fn tip(error: &clap::Error) -> Option<String> {
             let words: Vec<_> = words.collect();
             let runs = words.iter().any(|word| word == "run");
             let ends = words.iter().any(|word| word == "--");
-            let said = "the command and its arguments stand after --, as in `incumbent run --lease \
+            let said = "the command and its arguments go after --, as in `incumbent run --lease \
                         scheduler -- ./scheduler`";
             (runs && !ends).then(|| said.to_owned())
         }

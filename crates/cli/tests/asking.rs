@@ -20,13 +20,8 @@ fn worker(trial: &Trial, name: &str) -> (Node, Serving) {
     });
     let orders = DutyDescription::named("orders").version("3").weight(4);
     let stock = DutyDescription::named("stock").version("3");
-    let work = family("projection").duties([orders, stock]).version("3");
-    let work = work.run(|duty| async move {
-        duty.token().cancelled().await;
-        Ok(())
-    });
-    let _runtime = trial.runtime.enter();
-    let serving = node.serve(work).unwrap();
+    let family = family("projection").duties([orders, stock]).version("3");
+    let serving = trial.serving(&node, family);
     (node, serving)
 }
 

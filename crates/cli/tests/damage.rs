@@ -111,14 +111,7 @@ fn o33_one_broken_record_hides_nothing_else() {
 fn o33_duties_are_told_by_what_can_be_read() {
     let trial = Trial::with_store();
     let node = trial.node("billing-1");
-    let work = family("projection").duties(["orders"]).run(|duty| async move {
-        duty.token().cancelled().await;
-        Ok(())
-    });
-    let serving = {
-        let _runtime = trial.runtime.enter();
-        node.serve(work).unwrap()
-    };
+    let serving = trial.serving(&node, family("projection").duties(["orders"]));
     let orders = || {
         let shown = trial.run(&["duties", "--json"]).succeeds().json();
         shown["duties"].get(0).cloned().unwrap_or_default()
@@ -253,9 +246,7 @@ fn o33_a_lease_that_can_not_be_read_waits_for_its_holder_and_goes_on_above_its_t
 #[test]
 fn o33_a_lease_keeps_its_term_and_holder_if_they_can_be_read() {
     let trial = Trial::with_store();
-    let node = trial.node("billing-1");
-    trial.obedient(&node, "scheduler");
-    trial.until_led(&node, "scheduler");
+    let [node] = trial.candidates("scheduler", ["billing-1"]);
     let record = trial.record("lease/scheduler").unwrap();
     trial.forge("lease/scheduler", record.replace("\"taken\"", "\"seized\""));
     trial.run(&["leader", "scheduler"]).ends_with(1);
@@ -300,7 +291,7 @@ fn o33_a_live_node_whose_profile_is_broken_is_evicted_only_if_that_is_allowed() 
     trial.run(&["store", "repair", "--apply", "--yes", "--evict"]).succeeds().says(&["evicted"]);
     let began = clock::now();
     while node.member().is_none_or(|now| now == id) {
-        assert!(clock::now().since(began) < PATIENCE, "it joins anew");
+        assert!(clock::now().since(began) < PATIENCE, "it joins again");
         std::thread::yield_now();
     }
     trial.until_named(&node);

@@ -28,16 +28,11 @@ const LOOKS: &[&[&str]] = &[
 fn lively(trial: &Trial) -> (incumbent::Node, incumbent::Leadership, incumbent::Serving) {
     let node = trial.node("billing-1");
     let leadership = trial.elected(&mut node.campaign("scheduler").unwrap());
-    let serving = trial.runtime.block_on(async {
-        node.serve(family("shard").duties(["1"]).run(|duty| async move {
-            duty.token().cancelled().await;
-            Ok(())
-        }))
-    });
+    let serving = trial.serving(&node, family("shard").duties(["1"]));
     trial.until_named(&node);
     let standing = || trial.run(&["duties", "--json"]).stdout.contains("\"shard/1\"");
     common::eventually("the duty is known", standing);
-    (node, leadership, serving.unwrap())
+    (node, leadership, serving)
 }
 
 /// Runs every look, and follows the cluster for a line.
@@ -94,7 +89,7 @@ fn o36_looking_at_postgres_makes_nothing() {
         command.env("INCUMBENT_STORE", &url);
         command
     };
-    Ran::of(command(&["status"])).succeeds().says(&["empty", "nobody ever joined"]);
+    Ran::of(command(&["status"])).succeeds().says(&["empty", "nobody has ever joined"]);
     Ran::of(command(&["leader", "scheduler"])).ends_with(1);
     let made = format!("SELECT nspname FROM pg_namespace WHERE nspname = '{other}'");
     assert_eq!(postgres.sql(&made), Vec::<String>::new());

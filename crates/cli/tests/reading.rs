@@ -17,7 +17,7 @@ fn an_empty_cluster_is_no_error() {
     for list in ["members", "leases", "duties"] {
         assert_eq!(status[list], Value::Array(Vec::new()), "{list}");
     }
-    trial.run(&["history"]).succeeds().says(&["Nobody ever led"]);
+    trial.run(&["history"]).succeeds().says(&["Nobody has ever led"]);
     trial.run(&["history", "scheduler"]).ends_with(1).complains(&["scheduler", "status"]);
 }
 
@@ -50,7 +50,7 @@ fn status_shows_members_and_leases() {
 #[test]
 fn leader_says_who_and_where_and_ends_with_1_if_nobody_leads() {
     let trial = Trial::with_store();
-    trial.run(&["leader", "scheduler"]).ends_with(1).complains(&["nobody ever led", "none"]);
+    trial.run(&["leader", "scheduler"]).ends_with(1).complains(&["nobody has ever led", "none"]);
     let node = trial.node("billing-1");
     let leadership = trial.elected(&mut node.campaign("scheduler").unwrap());
     trial.run(&["leader", "scheduler"]).succeeds().says(&["billing-1 at billing-1:80", "term 1"]);

@@ -7,7 +7,7 @@ mod common;
 use std::io::Write;
 use std::os::unix::net::UnixDatagram;
 
-use common::runs::{Log, Run, children, send, until};
+use common::runs::{Run, Stage, children, send, until};
 use common::{Ran, Trial};
 use incumbent_proving::{Mood, Proxy};
 use rustix::process::Signal;
@@ -18,45 +18,6 @@ const LOGS: &str = r#"
     trap 'echo user >> "$LOG"' USR1
     echo "start $INCUMBENT_TERM $INCUMBENT_NODE" >> "$LOG"
     while :; do sleep 0.02; done"#;
-
-struct Stage {
-    trial: Trial,
-    log: Log,
-}
-
-impl Stage {
-    fn new() -> Self {
-        Self::on(Trial::new())
-    }
-
-    fn on(trial: Trial) -> Self {
-        let log = Log::new(trial.path());
-        Self { trial, log }
-    }
-
-    /// One on SQLite, and one on PostgreSQL if there is a server.
-    fn on_each_store() -> impl Iterator<Item = Self> {
-        Trial::on_each_store().map(Self::on)
-    }
-
-    fn command(&self, flags: &[&str], command: &[&str]) -> std::process::Command {
-        let mut arguments = vec!["run", "--lease", "job"];
-        arguments.extend(flags);
-        arguments.push("--");
-        arguments.extend(command);
-        let mut command = self.trial.command(&arguments);
-        command.env("LOG", &self.log.0).env_remove("NOTIFY_SOCKET");
-        command
-    }
-
-    fn run(&self, flags: &[&str], command: &[&str]) -> Ran {
-        Ran::of(self.command(flags, command))
-    }
-
-    fn start(&self, flags: &[&str], script: &str) -> Run {
-        Run::start(self.command(flags, &["sh", "-c", script]))
-    }
-}
 
 #[test]
 fn f54_the_exit_code_of_the_command_is_passed_through() {

@@ -6,43 +6,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::Trial;
-use common::runs::{Log, Run, pause, until};
+use common::runs::{Run, Stage, pause, until};
 use rustix::process::Signal;
-
-struct Stage {
-    trial: Trial,
-    log: Log,
-}
-
-impl Stage {
-    fn new() -> Self {
-        let trial = Trial::with_store();
-        let log = Log::new(trial.path());
-        Self { trial, log }
-    }
-
-    fn start(&self, flags: &[&str], script: &str) -> Run {
-        let mut arguments = vec!["run", "--lease", "job"];
-        arguments.extend(flags);
-        arguments.extend(["--", "sh", "-c", script]);
-        let mut command = self.trial.command(&arguments);
-        command.env("LOG", &self.log.0).env_remove("NOTIFY_SOCKET");
-        Run::start(command)
-    }
-
-    /// Keeps all others from writing, until it is dropped.
-    fn outage(&self) -> rusqlite::Connection {
-        let connection = rusqlite::Connection::open(self.trial.path().join("trial.db")).unwrap();
-        connection.busy_timeout(common::PATIENCE).unwrap();
-        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        connection
-    }
-}
 
 #[test]
 fn o42_a_signal_while_the_lease_is_given_up_ends_a_run_that_restarts() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let script = r#"
         trap 'echo term >> "$LOG"; sleep 4; exit 0' TERM
         echo "start $INCUMBENT_TERM" >> "$LOG"
@@ -59,7 +28,7 @@ fn o42_a_signal_while_the_lease_is_given_up_ends_a_run_that_restarts() {
 
 #[test]
 fn o42_a_command_that_outlives_a_warning_ends_in_its_own_way_and_is_warned_again() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let script = r#"
         trap 'echo term >> "$LOG"' TERM
         echo "start $INCUMBENT_TERM" >> "$LOG"
@@ -94,7 +63,7 @@ fn o42_a_command_that_outlives_a_warning_ends_in_its_own_way_and_is_warned_again
 
 #[test]
 fn o42_a_hook_that_hangs_makes_nobody_deaf() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let script = r#"echo start >> "$LOG"; while :; do sleep 0.02; done"#;
     let hook = r#"echo hook >> "$LOG"; sleep 600"#;
     let flags = ["--ttl", "6s", "--restart", "--grace", "1s", "--on-lost", hook];
@@ -109,7 +78,7 @@ fn o42_a_hook_that_hangs_makes_nobody_deaf() {
 
 #[test]
 fn o42_no_ancestor_of_a_command_shows_the_password() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let database = stage.trial.path().join("trial.db");
     // SQLite has no passwords, but what is in the variable isn't the guardian's business either.
     for isolate in ["--isolate=never", "--isolate=auto"] {

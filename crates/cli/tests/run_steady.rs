@@ -8,10 +8,9 @@ mod common;
 use std::fs::File;
 use std::io::{PipeWriter, Write};
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use common::runs::{Log, Run, pause, until};
+use common::runs::{Run, Stage, pause, until};
 use common::{Ran, Trial};
 use incumbent::clock;
 use incumbent_proving::Proxy;
@@ -25,88 +24,47 @@ const LOGS: &str = r#"
     echo "start $INCUMBENT_TERM" >> "$LOG"
     while :; do sleep 0.02; done"#;
 
-struct Stage {
-    trial: Trial,
-    log: Log,
-}
-
-impl Stage {
-    fn new() -> Self {
-        Self::on(Trial::with_store())
-    }
-
-    fn on(trial: Trial) -> Self {
-        let log = Log::new(trial.path());
-        Self { trial, log }
-    }
-
-    fn command(&self, flags: &[&str]) -> std::process::Command {
-        let mut arguments = vec!["run", "--lease", "job"];
-        arguments.extend(flags);
-        arguments.extend(["--", "sh", "-c", LOGS]);
-        let mut command = self.trial.command(&arguments);
-        command.env("LOG", &self.log.0).env_remove("NOTIFY_SOCKET");
-        command
-    }
-
-    fn start(&self, flags: &[&str]) -> Run {
-        Run::start(self.command(flags))
-    }
-
-    fn file(&self) -> PathBuf {
-        self.trial.path().join("trial.db")
-    }
-
-    /// Keeps all others from writing, until it is dropped.
-    fn outage(&self) -> rusqlite::Connection {
-        let connection = rusqlite::Connection::open(self.file()).unwrap();
-        connection.busy_timeout(common::PATIENCE).unwrap();
-        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        connection
-    }
-
-    /// It leads still, in its first term, and ends in order.
-    #[track_caller]
-    fn is_well(&self, run: &mut Run) {
-        assert_eq!(self.log.lines(), ["start 1"], "the command was ended");
-        assert!(run.0.try_wait().unwrap().is_none(), "it has ended");
-        run.signal(Signal::TERM);
-        assert_eq!(run.code(), 9, "its own way to end");
-    }
+/// It leads still, in its first term, and ends in order.
+#[track_caller]
+fn is_well(stage: &Stage, run: &mut Run) {
+    assert_eq!(stage.log.lines(), ["start 1"], "the command was ended");
+    assert!(run.0.try_wait().unwrap().is_none(), "it has ended");
+    run.signal(Signal::TERM);
+    assert_eq!(run.code(), 9, "its own way to end");
 }
 
 #[test]
 fn o19_signals_without_end_keep_no_deadline_from_being_told() {
     for isolate in ["--isolate=never", "--isolate=auto"] {
-        let stage = Stage::new();
-        let mut run = stage.start(&["--ttl", "3s", isolate]);
+        let stage = Stage::with_store();
+        let mut run = stage.start(&["--ttl", "3s", isolate], LOGS);
         stage.log.until("start 1");
         let end = clock::now() + Duration::from_secs(6);
         while clock::now() < end && run.0.try_wait().unwrap().is_none() {
             run.signal(Signal::WINCH);
             pause(Duration::from_millis(50));
         }
-        stage.is_well(&mut run);
+        is_well(&stage, &mut run);
     }
 }
 
 #[test]
 fn o19_a_holder_that_is_busy_answers_before_its_command_is_warned() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let path = stage.trial.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
     // Its queue is full, so that whoever wants to tell it something waits.
     let sender = UnixDatagram::unbound().unwrap();
     sender.set_nonblocking(true).unwrap();
     while sender.send_to(b"x", &path).is_ok() {}
-    let mut command = stage.command(&["--ttl", "3s"]);
+    let mut command = stage.shell(&["--ttl", "3s"], LOGS);
     command.env("NOTIFY_SOCKET", &path);
     let mut run = Run::start(command);
     stage.log.until("start 1");
     pause(Duration::from_secs(6));
     manager.set_nonblocking(true).unwrap();
     while manager.recv(&mut [0; 256]).is_ok() {}
-    stage.is_well(&mut run);
+    is_well(&stage, &mut run);
 }
 
 #[test]
@@ -116,19 +74,19 @@ fn o19_a_slow_store_costs_nobody_his_lease() {
     let proxy = Proxy::blocking_before(&trial.url());
     proxy.set_round_trip(Duration::from_millis(600));
     let stage = Stage::on(trial);
-    let mut command = stage.command(&["--ttl", "3s"]);
+    let mut command = stage.shell(&["--ttl", "3s"], LOGS);
     command.env("INCUMBENT_STORE", proxy.url());
     let mut run = Run::start(command);
     stage.log.until("start 1");
     pause(Duration::from_secs(12));
-    stage.is_well(&mut run);
+    is_well(&stage, &mut run);
 }
 
 #[test]
 fn o20_an_outage_of_two_fifths_of_the_ttl_costs_nobody_his_lease() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let ttl = Duration::from_secs(6);
-    let mut run = stage.start(&["--ttl", "6s"]);
+    let mut run = stage.start(&["--ttl", "6s"], LOGS);
     stage.log.until("start 1");
     let file = rusqlite::Connection::open(stage.file()).unwrap();
     let beat = || {
@@ -145,13 +103,13 @@ fn o20_an_outage_of_two_fifths_of_the_ttl_costs_nobody_his_lease() {
         drop(outage);
         pause(ttl / 10);
     }
-    stage.is_well(&mut run);
+    is_well(&stage, &mut run);
 }
 
 #[test]
 fn o20_what_a_command_gets_at_the_end_is_a_choice() {
-    let stage = Stage::new();
-    let mut run = stage.start(&["--ttl", "6s", "--last-grace", "2s"]);
+    let stage = Stage::with_store();
+    let mut run = stage.start(&["--ttl", "6s", "--last-grace", "2s"], LOGS);
     stage.log.until("start 1");
     let outage = stage.outage();
     stage.log.until("term");
@@ -163,8 +121,8 @@ fn o20_what_a_command_gets_at_the_end_is_a_choice() {
 
 #[test]
 fn o6_restart_knows_the_terms_of_a_store_that_forgot_them() {
-    let stage = Stage::new();
-    let mut run = stage.start(&["--ttl", "3s", "--restart"]);
+    let stage = Stage::with_store();
+    let mut run = stage.start(&["--ttl", "3s", "--restart"], LOGS);
     stage.log.until("start 1");
     let mut last = 1;
     for starts in 2..4 {
@@ -186,9 +144,9 @@ fn o6_restart_knows_the_terms_of_a_store_that_forgot_them() {
 
 #[test]
 fn o21_restart_waits_for_the_store() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let said = stage.trial.path().join("said");
-    let mut command = stage.command(&["--ttl", "3s", "--restart"]);
+    let mut command = stage.shell(&["--ttl", "3s", "--restart"], LOGS);
     command.stderr(File::create(&said).unwrap());
     let mut run = Run::start(command);
     stage.log.until("start 1");
@@ -215,10 +173,10 @@ fn o21_restart_waits_for_the_store() {
 
 #[test]
 fn o21_a_signal_ends_the_waiting_for_a_store() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let outage = stage.outage();
     let said = stage.trial.path().join("said");
-    let mut command = stage.command(&[]);
+    let mut command = stage.shell(&[], LOGS);
     command.stderr(File::create(&said).unwrap());
     let mut run = Run::start(command);
     until("a word about the store", || {
@@ -232,47 +190,47 @@ fn o21_a_signal_ends_the_waiting_for_a_store() {
 
 #[test]
 fn o22_a_store_that_takes_no_writes_is_waited_for_as_the_flags_say() {
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let outage = stage.outage();
     let began = clock::now();
     for (flags, parts) in [
         (&["--no-wait"][..], ["waiting for the store", "--no-wait"]),
         (&["--wait", "2s"], ["waiting for the store", "--wait"]),
     ] {
-        let ran = Ran::of(stage.command(flags)).ends_with(69);
+        let ran = Ran::of(stage.shell(flags, LOGS)).ends_with(69);
         ran.complains(&parts).complains(&["trial.db", "incumbent doctor"]);
     }
     let took = clock::now().since(began);
     assert!(took < Duration::from_secs(25), "each of them alone used to take 30 s: {took:?}");
     assert!(stage.log.lines().is_empty(), "nothing was run");
     drop(outage);
-    let mut run = stage.start(&["--wait", "30s"]);
+    let mut run = stage.start(&["--wait", "30s"], LOGS);
     stage.log.until("start 1");
-    stage.is_well(&mut run);
+    is_well(&stage, &mut run);
 }
 
 #[test]
 fn o23_nobody_who_reads_what_goes_on_inside_is_needed() {
     let verbose = |stage: &Stage, stderr: PipeWriter| {
-        let mut command = stage.command(&["-vv", "--ttl", "3s"]);
+        let mut command = stage.shell(&["-vv", "--ttl", "3s"], LOGS);
         command.stderr(stderr);
         let run = Run::start(command);
         stage.log.until("start 1");
         pause(Duration::from_secs(9));
         run
     };
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let (reader, broken) = std::io::pipe().unwrap();
     drop(reader);
-    stage.is_well(&mut verbose(&stage, broken));
+    is_well(&stage, &mut verbose(&stage, broken));
 
     // One that nobody empties, and that takes no more than a few lines.
-    let stage = Stage::new();
+    let stage = Stage::with_store();
     let (reader, mut full) = std::io::pipe().unwrap();
     rustix::pipe::fcntl_setpipe_size(&full, 4096).unwrap();
     full.write_all(&[b'x'; 3072]).unwrap();
     let mut run = verbose(&stage, full);
     let reading = std::thread::spawn(move || std::io::read_to_string(reader).unwrap());
-    stage.is_well(&mut run);
+    is_well(&stage, &mut run);
     assert!(reading.join().unwrap().contains("joined"), "what fits is told in the end");
 }

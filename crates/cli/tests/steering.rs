@@ -7,11 +7,7 @@ use common::Trial;
 #[test]
 fn resign_waits_for_the_next_leader() {
     let trial = Trial::with_store();
-    let one = trial.node("billing-1");
-    trial.obedient(&one, "scheduler");
-    trial.until_led(&one, "scheduler");
-    let two = trial.node("billing-2");
-    trial.obedient(&two, "scheduler");
+    let _nodes = trial.candidates("scheduler", ["billing-1", "billing-2"]);
     trial.run(&["resign", "scheduler"]).succeeds().says(&["billing-1 resigned", "billing-2 leads"]);
 
     let resigned = trial.run(&["resign", "scheduler", "--json"]).succeeds().json();
@@ -26,9 +22,7 @@ fn resign_waits_for_the_next_leader() {
 #[test]
 fn resign_without_another_candidate_says_so() {
     let trial = Trial::with_store();
-    let one = trial.node("billing-1");
-    trial.obedient(&one, "scheduler");
-    trial.until_led(&one, "scheduler");
+    let [_one] = trial.candidates("scheduler", ["billing-1"]);
     trial.run(&["resign", "scheduler"]).succeeds().says(&["billing-1 resigned"]);
     trial.run(&["resign", "outbox"]).ends_with(1).complains(&["nobody leads \"outbox\""]);
 }
@@ -51,14 +45,7 @@ fn resign_of_one_that_goes_on_is_late() {
 #[test]
 fn transfer_gives_the_lease_to_the_one_that_is_named() {
     let trial = Trial::with_store();
-    let nodes = ["billing-1", "billing-2", "billing-3"].map(|name| {
-        let node = trial.node(name);
-        trial.obedient(&node, "scheduler");
-        if name == "billing-1" {
-            trial.until_led(&node, "scheduler");
-        }
-        node
-    });
+    let nodes = trial.candidates("scheduler", ["billing-1", "billing-2", "billing-3"]);
     trial
         .run(&["transfer", "scheduler", "--to", "billing-3"])
         .succeeds()
@@ -78,9 +65,7 @@ fn transfer_gives_the_lease_to_the_one_that_is_named() {
 #[test]
 fn transfer_to_one_that_does_not_stand_fails() {
     let trial = Trial::with_store();
-    let one = trial.node("billing-1");
-    trial.obedient(&one, "scheduler");
-    trial.until_led(&one, "scheduler");
+    let [_one] = trial.candidates("scheduler", ["billing-1"]);
     let _bystander = trial.node("billing-2");
     let ran = trial.run(&["transfer", "scheduler", "--to", "billing-2"]);
     // The old leader takes it again, or nobody has by the end of the wait.
@@ -91,11 +76,7 @@ fn transfer_to_one_that_does_not_stand_fails() {
 #[test]
 fn evict_closes_the_member_and_waits_for_its_leases() {
     let trial = Trial::with_store();
-    let one = trial.node("billing-1");
-    trial.obedient(&one, "scheduler");
-    trial.until_led(&one, "scheduler");
-    let two = trial.node("billing-2");
-    trial.obedient(&two, "scheduler");
+    let [one, _two] = trial.candidates("scheduler", ["billing-1", "billing-2"]);
     let id = one.member().unwrap();
     let evicted = trial.run(&["evict", "billing-1", "--json"]).succeeds().json();
     assert_eq!(evicted["evicted"]["id"], id.as_str());

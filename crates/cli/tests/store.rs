@@ -52,9 +52,7 @@ fn init_makes_the_store_any_number_of_times() {
 fn reset_asks_first_and_spares_other_clusters() {
     let trial = Trial::with_store();
     trial.run(&["store", "reset"]).succeeds().says(&["no records"]);
-    let node = trial.node("billing-1");
-    trial.obedient(&node, "scheduler");
-    trial.until_led(&node, "scheduler");
+    let [node] = trial.candidates("scheduler", ["billing-1"]);
     trial.until_named(&node);
     trial.run(&["store", "reset", "--yes"]).ends_with(1).complains(&["billing-1", "--force"]);
     trial.runtime.block_on(node.leave()).unwrap();

@@ -12,14 +12,7 @@ use rustix::process::Signal;
 fn top_shows_a_cluster_and_quits() {
     let trial = Trial::with_store();
     let node = trial.node("billing-1");
-    let work = family("projection").duties(["orders"]).run(|duty| async move {
-        duty.token().cancelled().await;
-        Ok(())
-    });
-    let _serving = {
-        let _runtime = trial.runtime.enter();
-        node.serve(work).unwrap()
-    };
+    let _serving = trial.serving(&node, family("projection").duties(["orders"]));
     let mut terminal = Terminal::run(trial.command(&["top"]));
     terminal.until_shown(&["Members", "billing-1", "alive", "projection/orders", "active"]);
     assert!(!terminal.is_as_a_shell_expects(), "keys come one by one");

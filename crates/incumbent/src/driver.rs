@@ -222,7 +222,8 @@ impl Driver {
     }
 
     /// Does all that is due. A reaction may give the core something to do at once, hence the
-    /// rounds; their bound is a belt to go with braces.
+    /// rounds. Should they ever not suffice, the rest is done at the next wake-up, which comes after
+    /// [`LONGEST`] at the latest.
     fn step(&mut self) {
         #[cfg(feature = "testing")]
         crate::testing::strike();

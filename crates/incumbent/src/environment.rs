@@ -51,9 +51,9 @@ impl Builder {
             self.address = Some(address);
         }
         if let Some(value) = lookup("INCUMBENT_TTL") {
-            self.ttl = span(&value).ok_or_else(|| EnvironmentError::Bad {
+            self.ttl = parse_span(&value).map_err(|why| EnvironmentError::Bad {
                 variable: "INCUMBENT_TTL",
-                reason: "use a number with its unit: 15s, 500ms, 2m".to_owned(),
+                reason: format!("{why}; use a number with its unit: 15s, 500ms, 2m"),
                 value,
             })?;
         }
@@ -85,18 +85,39 @@ fn place(
     }
 }
 
-/// A span as people write it: `15s`, `500ms`, `2m`.
-fn span(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
-    let number: u64 = number.parse().ok()?;
-    match unit.trim() {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
-        _ => None,
+/// Reads a span of time as people write it: numbers with their units, such as `15s`, `500ms` or `1m 30s`.
+/// `INCUMBENT_TTL` and the flags of the command line have this one grammar.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn parse_span(text: &str) -> Result<Duration, &'static str> {
+    let mut rest = text.trim();
+    let mut span = Duration::ZERO;
+    if rest.is_empty() {
+        return Err("it is empty");
     }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let after = after.trim_start();
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(letters);
+        let millis: u64 = match unit {
+            "ms" => 1,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1_000,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
+            "h" | "hr" | "hour" | "hours" => 3_600_000,
+            "d" | "day" | "days" => 86_400_000,
+            "" if !number.is_empty() => return Err("a unit is missing"),
+            _ if number.is_empty() => return Err("a number is missing"),
+            _ => return Err("its unit is not known"),
+        };
+        let count: u64 = number.parse().map_err(|_| "a number is missing, or too large")?;
+        let part = count.checked_mul(millis).map(Duration::from_millis);
+        span = part.and_then(|part| span.checked_add(part)).ok_or("it is too long")?;
+        rest = after.trim_start();
+    }
+    Ok(span)
 }
 
 #[cfg(test)]
@@ -105,11 +126,33 @@ mod tests {
 
     #[test]
     fn spans_need_a_unit() {
-        assert_eq!(span("15s"), Some(Duration::from_secs(15)));
-        assert_eq!(span(" 500 ms "), Some(Duration::from_millis(500)));
-        assert_eq!(span("2m"), Some(Duration::from_secs(120)));
-        for senseless in ["15", "", "s", "1.5s", "-1s", "5h", "99999999999999999999s"] {
-            assert_eq!(span(senseless), None, "{senseless}");
+        for (text, millis) in [
+            ("15s", 15_000),
+            (" 500 ms ", 500),
+            ("2m", 120_000),
+            ("1m 30s", 90_000),
+            ("1h5min", 3_900_000),
+            ("2 days", 172_800_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(parse_span(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for senseless in [
+            "15",
+            "",
+            " ",
+            "s",
+            "1.5s",
+            "-1s",
+            "5s -1s",
+            "5 parsecs",
+            "15S",
+            "٣s",
+            "1m 30",
+            "99999999999999999999s",
+            "18446744073709551615d",
+        ] {
+            assert!(parse_span(senseless).is_err(), "{senseless}");
         }
     }
 }

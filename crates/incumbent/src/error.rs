@@ -81,7 +81,9 @@ pub enum JoinError {
     #[error("the store refuses this node: {0}")]
     Rejected(StoreError),
     /// The store could not be reached in time. Try again later.
-    #[error("not joined after {waited:?}: {last}. See that the store runs and can be reached")]
+    #[error(
+        "not joined after {waited:?}: {last}. Check that the store is running and can be reached"
+    )]
     TimedOut {
         /// How long it was tried.
         waited: Duration,
@@ -216,7 +218,9 @@ fn unknown_scheme(scheme: &str, url: &str, known: &str) -> String {
     let far = |other: &&str| edits(other.trim_end_matches(':'), &name);
     let meant = known.split(", ").filter(|other| far(other) <= farthest).min_by_key(far);
     let meant = meant.map(|meant| format!(". {meant} was probably meant")).unwrap_or_default();
-    format!("{scheme:?} in the store URL {url:?} is no store: this program knows {known}{meant}")
+    format!(
+        "{scheme:?} in the store URL {url:?} is not a known store: this program knows {known}{meant}"
+    )
 }
 
 /// How many characters must be put in, left out or replaced to make one text of the other.
@@ -266,7 +270,7 @@ pub enum ClusterError {
         lease: LeaseName,
     },
     /// The lease has another term than the one that was meant. Nothing was changed.
-    #[error("the lease {lease} is in term {term}, and {meant} was meant: look who leads now")]
+    #[error("the lease {lease} is in term {term}, and {meant} was meant: check who leads now")]
     OtherTerm {
         /// Which lease.
         lease: LeaseName,

@@ -13,7 +13,7 @@ pub struct Notice {
     /// When, by this machine's wall clock in milliseconds since 1970: for display alone. The
     /// order of notices is the order in which things happened, whatever that clock did.
     pub at_ms: u64,
-    /// What.
+    /// What happened.
     pub event: Event,
 }
 
@@ -55,7 +55,7 @@ pub enum Event {
         lease: LeaseName,
         /// The term that is over.
         term: u64,
-        /// Why.
+        /// Why it is over.
         why: Loss,
     },
     /// A lease that this node stands for, or [follows](crate::Candidacy::follow_only), has another
@@ -121,7 +121,7 @@ pub enum Event {
     Ended {
         /// Its id.
         member: MemberId,
-        /// Why.
+        /// Why it is over.
         why: Loss,
     },
     /// The store fails. Told once for each outage, by the rule of

@@ -175,6 +175,7 @@ pub use cluster::{
     RolloutStanding, RolloutState, Strictness, VersionStanding, Workload,
 };
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, Upcoming, family};
+pub use environment::parse_span;
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
     OpenError, ServeError, Unanswered, WorkResult,

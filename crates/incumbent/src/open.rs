@@ -136,7 +136,7 @@ pub fn schemes() -> Vec<String> {
 
 async fn open_now(url: &str, access: Access) -> Result<OpenStore, OpenError> {
     if url.trim() != url {
-        let why = "it begins or ends with a blank or the end of a line: take that away";
+        let why = "it begins or ends with a blank or a line break: remove that";
         return Err(OpenError::Url { url: shown(url.trim()), source: StoreError::rejected(why) });
     }
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));

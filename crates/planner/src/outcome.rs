@@ -88,7 +88,7 @@ pub struct Move {
     pub from: Option<usize>,
     /// Where it should run, if anywhere.
     pub to: Option<usize>,
-    /// Why.
+    /// Why it moves.
     pub why: Why,
 }
 

@@ -28,7 +28,7 @@ const WAY: u64 = 2 * MILLI;
 pub struct SmallCluster {
     /// How many members there are.
     pub members: usize,
-    /// How many requests may fare ill.
+    /// How many requests may go wrong.
     pub faults: usize,
     /// How long it is followed, in milliseconds.
     pub horizon: u64,

@@ -36,7 +36,7 @@ pub struct Violation {
     pub invariant: &'static str,
     /// When, in nanoseconds of the simulation.
     pub instant: u64,
-    /// How.
+    /// How it was violated.
     pub story: String,
 }
 

@@ -18,7 +18,7 @@ use incumbent_sim::{Plant, runs};
         incumbent-sim --seeds 100000       check many runs\n  \
         incumbent-sim --seed 4711          tell one run's history\n  \
         incumbent-sim --mutants            show that every planted mistake is caught\n  \
-        incumbent-sim --exhaustive         try all ways in which two requests can fare ill\n  \
+        incumbent-sim --exhaustive         try all ways in which two requests can go wrong\n  \
         incumbent-sim --mutant no-margin --seed 12   one planted mistake in one run"
 )]
 struct Arguments {
@@ -37,10 +37,10 @@ struct Arguments {
     /// Plant this mistake.
     #[arg(long, value_name = "NAME")]
     mutant: Option<String>,
-    /// Try every way in which --faults requests can fare ill in a cluster of --members.
+    /// Try every way in which --faults requests can go wrong in a cluster of --members.
     #[arg(long, conflicts_with_all = ["seed", "mutants"])]
     exhaustive: bool,
-    /// How many requests may fare ill, for --exhaustive.
+    /// How many requests may go wrong, for --exhaustive.
     #[arg(long, default_value_t = 2, value_name = "N")]
     faults: usize,
     /// How many members there are, for --exhaustive.

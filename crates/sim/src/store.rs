@@ -26,7 +26,7 @@ const MOST_PAST: usize = 64;
 /// One change to the store, for those who check it.
 #[derive(Clone, Debug)]
 pub(crate) struct Applied {
-    /// Where.
+    /// The record that changed.
     pub(crate) key: Key,
     /// What was there.
     pub(crate) before: Option<Vec<u8>>,

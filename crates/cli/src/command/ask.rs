@@ -171,9 +171,9 @@ fn tell(order: Order<'_>, asked: &Asked) {
             let how = if pin.required { "there or nowhere" } else { "there if it fits" };
             say!("{duty} is pinned to {to}, {how}, until `incumbent unpin`")
         }
-        Order::Unpin(duty) => say!("{} is pinned no more", plain(&duty.duty)),
+        Order::Unpin(duty) => say!("{} is no longer pinned", plain(&duty.duty)),
         Order::Pause(duty) => say!("{} is paused until `incumbent resume`", plain(&duty.duty)),
-        Order::Resume(duty) => say!("{} is paused no more", plain(&duty.duty)),
+        Order::Resume(duty) => say!("{} is no longer paused", plain(&duty.duty)),
         Order::Move(step) => {
             say!("{} is to move to {}: see `incumbent duties`", plain(&step.duty), plain(&step.to))
         }

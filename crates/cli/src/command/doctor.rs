@@ -302,7 +302,7 @@ async fn sweep_all(store: &OpenStore, cluster: &str) -> Result<(), String> {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    Err("somebody goes on writing there".to_owned())
+    Err("something is still writing there".to_owned())
 }
 
 fn latency(measured: &Measured) -> Finding {

@@ -16,14 +16,14 @@ use crate::whom;
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 The member's next beat fails and it stops everything. Its leases are free as soon as it says so,
-and after its ttl in any case. A program joins anew by itself: stop it first if it shall not. Under
+and after its ttl in any case. A program joins again by itself: stop it first if it should not. Under
 `incumbent run` the command ends, and it contends again only if it was started with --restart.
 
 Examples:
   incumbent evict billing-2
   incumbent evict 3f9a12c4     # a member's id, where two nodes share a name";
 
-/// Whom.
+/// Who is thrown out.
 #[derive(Args, Debug)]
 pub(crate) struct EvictArguments {
     /// The node's name, or the member's id or its beginning
@@ -67,7 +67,7 @@ pub(crate) async fn run(session: &Session, arguments: &EvictArguments) -> Outcom
         };
     }
     session.remark(
-        "A program joins anew by itself unless you stop it; `incumbent run` ends its command, and \
+        "A program joins again by itself unless you stop it; `incumbent run` ends its command, and \
          contends again only with --restart.",
     );
     Ok(())

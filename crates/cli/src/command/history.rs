@@ -67,7 +67,7 @@ pub(crate) async fn run(session: &Session, arguments: &HistoryArguments) -> Outc
     match &arguments.duty {
         Some(duty) if moves.is_empty() => say!("No move of {} is remembered.", plain(duty)),
         None if leases.is_empty() => {
-            say!("Nobody ever led anything in the cluster {}.", plain(cluster.name()))
+            say!("Nobody has ever led anything in the cluster {}.", plain(cluster.name()))
         }
         Some(_) | None => true,
     };
@@ -93,7 +93,7 @@ async fn led(cluster: &Cluster, lease: &str) -> Outcome<LeaseState> {
     if state.term == 0 {
         let name = cluster.name();
         return Err(Failure::wrong(format!(
-            "nobody ever led {lease:?} in the cluster {name:?}: `incumbent status` shows its leases"
+            "nobody has ever led {lease:?} in the cluster {name:?}: `incumbent status` shows its leases"
         )));
     }
     Ok(state)

@@ -88,7 +88,9 @@ async fn nobody(cluster: &incumbent::Cluster, state: &LeaseState) -> Outcome<Fai
             let known: Vec<String> = leases.iter().map(|state| plain(&state.lease)).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let cluster = cluster.name();
-            format!("nobody ever led {lease:?} in the cluster {cluster:?}; its leases are: {known}")
+            format!(
+                "nobody has ever led {lease:?} in the cluster {cluster:?}; its leases are: {known}"
+            )
         }
     };
     Ok(Failure::wrong(said))

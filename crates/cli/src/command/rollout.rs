@@ -32,7 +32,7 @@ Examples:
 
 const PROMOTE_EXAMPLES: &str = "\
 All duties of the family move to the newest version, as far as its nodes have room: its trial is over,
-and duties that came back from it try it again. A version that comes later isn't meant.
+and duties that came back from it try it again. It does not apply to later versions.
 
 Examples:
   incumbent rollout promote
@@ -47,9 +47,9 @@ Examples:
   incumbent rollout abort projection";
 
 const CANARY_EXAMPLES: &str = "\
-So many duties, or so many of a hundred, move to a new version before the rest, and must be well there
-for a while. It holds for all versions to come, until `--off`; without it, what the nodes of the newest
-version say holds.
+A number of duties, or a share of them, moves to a new version before the rest, and must be well there
+for a while. This applies to all later versions, until `--off`; without it, what the nodes of the newest
+version say applies.
 
 Examples:
   incumbent rollout canary projection 3 --well-for 10m
@@ -335,7 +335,7 @@ fn told(command: &RolloutCommand, asked: &Asked) -> &'static str {
         RolloutCommand::Abort(_) => "all duties are to come back from the newest version",
         RolloutCommand::Canary(canary) if canary.off => "new versions are tried as their nodes say",
         RolloutCommand::Canary(_) => {
-            "new versions are tried so until `incumbent rollout canary --off`"
+            "new versions are tried this way until `incumbent rollout canary --off`"
         }
     }
 }

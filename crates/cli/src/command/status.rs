@@ -42,7 +42,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks.
+    /// Reads all that the command shows.
     pub(crate) async fn read(cluster: &incumbent::Cluster) -> Outcome<Self> {
         let members = cluster.members().await?;
         let leases = cluster.leases().await?;
@@ -54,7 +54,7 @@ impl Snapshot {
         Ok(Self { members, leases, work, unreadable, obstacles: Vec::new() })
     }
 
-    /// Whether nobody ever joined.
+    /// Whether nobody has ever joined.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.leases.is_empty() && self.unreadable.is_empty()
     }
@@ -98,12 +98,12 @@ impl Snapshot {
     }
 }
 
-/// Says that nobody ever joined, which may be a matter of a mistyped name.
+/// Says that nobody has ever joined, which may be a matter of a mistyped name.
 pub(crate) fn empty(place: &Place) -> String {
     let (name, store) = (plain(&place.cluster), plain(&place.shown()));
     format!(
-        "The cluster {name} in {store} is empty: nobody ever joined it. Look at the name of the \
-         cluster (--cluster) and of the store (--store) if that can't be."
+        "The cluster {name} in {store} is empty: nobody has ever joined it. If that is \
+         unexpected, check the name of the cluster (--cluster) and the store (--store)."
     )
 }
 
@@ -209,7 +209,7 @@ fn families(member: &Member) -> String {
 
 fn print_leases(snapshot: &Snapshot) {
     if snapshot.leases.is_empty() {
-        say!("{DIM}no leases: nobody ever campaigned{DIM:#}");
+        say!("{DIM}no leases: nobody has ever campaigned{DIM:#}");
         return;
     }
     let mut table = Table::new(["LEASE", "LEADER", "TERM", "SINCE", "WHERE"]);

@@ -31,9 +31,9 @@ impl<'a> Reader<'a> {
             let next = if said.contains("duplicate") {
                 "Keep one of them"
             } else {
-                "Text stands in quotes: cluster = \"billing\""
+                "Put text in quotes: cluster = \"billing\""
             };
-            format!("{}: this is no TOML: {said}. {next}", self.place(at))
+            format!("{}: this is not TOML: {said}. {next}", self.place(at))
         })
     }
 
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             _ => name.to_string(),
         };
         let kind = value.get_ref().type_str();
-        format!("{}: {shown} ({kind}) won't do: {advice}", self.place(key.span().start))
+        format!("{}: {shown} ({kind}) is not accepted: {advice}", self.place(key.span().start))
     }
 
     fn entry<T>(&self, key: &Key<'_>, value: T) -> Entry<T> {

@@ -265,10 +265,10 @@ impl Stage {
             }
             Word::Left | Word::Stopped { .. } => None,
             Word::Lost { lease, term, why, .. } => {
-                Some((Tone::Plain, format!("{name} leads {lease} no more (term {term}): {why}")))
+                Some((Tone::Plain, format!("{name} no longer leads {lease} (term {term}): {why}")))
             }
             Word::Ended { why, .. } => {
-                Some((Tone::Plain, format!("{name} is no member any more: {why}")))
+                Some((Tone::Plain, format!("{name} is no longer a member: {why}")))
             }
             Word::Failed { why } => Some((Tone::Bad, format!("{name} can't go on: {why}"))),
         }

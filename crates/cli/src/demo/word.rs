@@ -94,7 +94,7 @@ pub(crate) enum Word {
     Left,
     /// The node can't go on.
     Failed {
-        /// Why.
+        /// What went wrong.
         why: String,
     },
 }

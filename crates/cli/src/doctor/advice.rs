@@ -120,7 +120,7 @@ impl Advice {
             .note(bridged)
             .note(format!(
                 "Recommended: ttl {ttl}, margin {margin} (a tenth), a beat every {}. The shortest \
-             that fits is {}; others wait so long for a machine that is gone.",
+             that fits is {}; others wait that long for a machine that is gone.",
                 span::setting(timing.beat),
                 span::setting(shortest)
             ))

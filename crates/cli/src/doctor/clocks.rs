@@ -39,7 +39,7 @@ pub(crate) fn look(clocks: Option<Clocks>) -> Finding {
         format!(
             "the store's clock counted {there} where this machine's counted {most}: one of them \
              jumped, or runs at another rate. Elections don't go by it, but `run --once-per` and \
-             overdue members in `status` do. Look after its time synchronisation"
+             overdue members in `status` do. Check its time synchronisation"
         ),
     )
     .note(here)

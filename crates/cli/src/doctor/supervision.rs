@@ -20,7 +20,7 @@ pub(crate) async fn look() -> Finding {
             "supervision",
             format!(
                 "`run` can't supervise commands here: {why}. Programs that use the library are \
-                 not concerned"
+                 not affected"
             ),
         ),
     }
@@ -65,18 +65,18 @@ fn tell(supervised: &Supervised) -> Finding {
             "`run` gives a command a PID namespace of its own: nothing of it survives its lease",
         )
     } else {
-        Finding::ok("supervision", "`run` supervises a command by a guardian").note(
+        Finding::ok("supervision", "`run` supervises a command with a guardian").note(
             "Should `incumbent` and its guardian both be killed or stopped at once, what the \
              command has started may live on; as root or with --isolate it can't.",
         )
     };
     if supervised.privileged && !supervised.isolated {
-        finding = finding.note("No PID namespace is to be had here, although this is root.");
+        finding = finding.note("No PID namespace can be made here, although this is root.");
     }
     match &supervised.unproven {
         None => finding.note("The death of `run` can be proven: others take over at once."),
         Some(why) => finding.note(format!(
-            "The death of `run` can't be proven ({why}): others wait its ttl if it is killed."
+            "The death of `run` can't be proven ({why}): others wait for its ttl if it is killed."
         )),
     }
 }

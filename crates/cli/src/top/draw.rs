@@ -29,7 +29,7 @@ pub(super) fn frame(frame: &mut Frame<'_>, model: &Model) {
         pane: Pane::Members,
         title: "Members",
         note: &panes.members_note,
-        empty: "nobody ever joined this cluster",
+        empty: "nobody has ever joined this cluster",
     };
     let heads = ["NODE", "STATE", "HEARD", "UP", "DUTIES", "LOAD", "ADDRESS", "LABELS"];
     table(frame, members, model, part, heads, &panes.members);
@@ -38,7 +38,7 @@ pub(super) fn frame(frame: &mut Frame<'_>, model: &Model) {
         pane: Pane::Leases,
         title: "Leases",
         note: &panes.leases_note,
-        empty: "nobody ever campaigned",
+        empty: "nobody has ever campaigned",
     };
     let heads = ["LEASE", "LEADER", "TERM", "SINCE", "DUE IN", "WHERE"];
     table(frame, leases, model, part, heads, &panes.leases);

@@ -187,9 +187,12 @@ fn o33_what_can_not_be_read_is_told_and_the_rest_is_shown() {
 #[test]
 fn an_empty_cluster_says_so() {
     let text = drawn(&mut seen(Snapshot::default()), 80, 24).join("\n");
-    for said in
-        ["nobody ever joined", "nobody ever campaigned", "serves any", "nothing has changed"]
-    {
+    for said in [
+        "nobody has ever joined",
+        "nobody has ever campaigned",
+        "serves any",
+        "nothing has changed",
+    ] {
         assert!(text.contains(said), "{said:?} is missing in\n{text}");
     }
 }

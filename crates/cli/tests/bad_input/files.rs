@@ -2,7 +2,7 @@
 
 use super::case::{Case, case, refused, taken};
 
-const QUOTES: &str = "Text stands in quotes";
+const QUOTES: &str = "Put text in quotes";
 const KEYS: &str = "the keys are store, cluster, node, ttl and the table [run]";
 const RUN_KEYS: &str = "the keys are grace, last-grace, isolate, on-lost and witness";
 const SPAN: &str = "a number and its unit in quotes, such as \"15s\"";

@@ -14,14 +14,14 @@ const COMMANDS: &[&[&str]] = &[
     &["intents"],
 ];
 
-const HOST: &str = "a port is a number from 1 to 65535, and an IPv6 address stands in brackets";
+const HOST: &str = "a port is a number from 1 to 65535, and an IPv6 address needs brackets";
 const SIGNS: &str = "Write %40 for an @";
 const HASH: &str = "Write %23 for it";
 const ESCAPE: &str = "write %25 for the sign itself";
 const TWICE: &str = "keep one";
 const FILE: &str = "name a file, or leave it out";
 const STORES: &str = "this program knows sqlite:";
-const BLANK: &str = "take that away";
+const BLANK: &str = "remove that";
 const ADDRESS: &str = "use an address such as https://";
 const SECRET: &str = "set it in the environment";
 
@@ -53,7 +53,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("postgres://db/app?color=red", "no \"color\"", "has the options schema"),
     ("postgres://db/app?busy=5", "no \"busy\"", "has the options schema"),
     ("postgres://db/app?pasword=hunter2", "no \"pasword\"", "passwordfile= names"),
-    ("postgres://db/app?hunter2", "an option that isn't one", "there are schema"),
+    ("postgres://db/app?hunter2", "an unknown option", "the options are schema"),
     ("postgres://db/app?schema=", "schema=\"\"", "such as schema=incumbent"),
     ("postgres://db/app?schema=a;b", "schema=\"a;b\"", "such as schema=incumbent"),
     ("postgres://db/app?schema=a&schema=b", "schema=", TWICE),
@@ -193,15 +193,15 @@ const REFUSED: &[(&str, &str, &str)] = &[
 
 /// URLs that are understood, and of which nothing answers: at a port that nobody listens on.
 const UNREACHED: &[(&str, &str, &str)] = &[
-    ("postgres://127.0.0.1:1/app", "127.0.0.1:1", "See that its server runs"),
+    ("postgres://127.0.0.1:1/app", "127.0.0.1:1", "Check that its server runs"),
     ("postgres://127.0.0.1:1/app/", "127.0.0.1:1/app/", "the host and the port are right"),
-    ("postgres://[::1]:1/app", "[::1]:1", "See that its server runs"),
+    ("postgres://[::1]:1/app", "[::1]:1", "Check that its server runs"),
     ("postgres://under_score.invalid:1/app", "under_score.invalid", "the host and the port"),
-    ("postgres://me:hunter2@127.0.0.1:1/app", "…@127.0.0.1:1", "See that its server runs"),
-    ("mysql://127.0.0.1:1/app", "127.0.0.1:1", "See that its server runs"),
-    ("redis://127.0.0.1:1/", "127.0.0.1:1", "See that its server runs"),
-    ("etcd://127.0.0.1:1", "127.0.0.1:1", "See that its server runs"),
-    ("nats://127.0.0.1:1/", "127.0.0.1:1", "See that the server runs"),
+    ("postgres://me:hunter2@127.0.0.1:1/app", "…@127.0.0.1:1", "Check that its server runs"),
+    ("mysql://127.0.0.1:1/app", "127.0.0.1:1", "Check that its server runs"),
+    ("redis://127.0.0.1:1/", "127.0.0.1:1", "Check that its server runs"),
+    ("etcd://127.0.0.1:1", "127.0.0.1:1", "Check that its server runs"),
+    ("nats://127.0.0.1:1/", "127.0.0.1:1", "Check that the server runs"),
     ("postgres://127.0.0.1:1/app?passwordfile=missing", "missing", "may read it"),
     ("postgres://127.0.0.1:1/app?passwordfile=.", "a directory", "holds what it should"),
     ("postgres://127.0.0.1:1/app?passwordfile=empty", "empty: the file is empty", "holds what"),
@@ -218,7 +218,7 @@ const UNREACHED: &[(&str, &str, &str)] = &[
     ("mysql://me@127.0.0.1:1/app?passwordfile=.", "a directory", "may read it"),
     ("mysql://127.0.0.1:1/app?ssl-mode=VERIFY_CA&ssl-ca=missing", "ssl-ca=missing", "PEM file"),
     ("nats://127.0.0.1:1?tokenfile=missing", "tokenfile=missing", "may read it"),
-    ("nats://me@127.0.0.1:1?passwordfile=empty", "empty", "See that the file is there"),
+    ("nats://me@127.0.0.1:1?passwordfile=empty", "empty", "Check that the file is there"),
     ("nats://127.0.0.1:1?creds=password", "creds=password", "as `nsc generate creds` writes it"),
     ("nats://127.0.0.1:1?nkey=password", "nkey=password", "begins with SU"),
     ("tls://127.0.0.1:1?cafile=missing", "cafile=missing", "PEM file"),

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use incumbent::{Campaign, Leadership, Node, clock};
+use incumbent::{Campaign, Family, Leadership, Node, Serving, clock};
 use serde_json::Value;
 use servers::Postgres;
 use tempfile::TempDir;
@@ -118,6 +118,29 @@ impl Trial {
                 leadership.lost().await;
             }
         });
+    }
+
+    /// Nodes of these names that stand for a lease obediently. The first of them leads it.
+    pub fn candidates<const N: usize>(&self, lease: &str, names: [&str; N]) -> [Node; N] {
+        let mut led = false;
+        names.map(|name| {
+            let node = self.node(name);
+            self.obedient(&node, lease);
+            if !std::mem::replace(&mut led, true) {
+                self.until_led(&node, lease);
+            }
+            node
+        })
+    }
+
+    /// Lets a node serve duties of a family, each until it is told to end.
+    pub fn serving(&self, node: &Node, family: Family) -> Serving {
+        let work = family.run(|duty| async move {
+            duty.token().cancelled().await;
+            Ok(())
+        });
+        let _runtime = self.runtime.enter();
+        node.serve(work).expect("it serves")
     }
 
     /// Waits until this node leads.

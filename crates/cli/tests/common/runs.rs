@@ -9,7 +9,68 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::PATIENCE;
+use super::{PATIENCE, Ran, Trial};
+
+/// A trial, and the log to which its commands write.
+pub struct Stage {
+    pub trial: Trial,
+    pub log: Log,
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        Self::on(Trial::new())
+    }
+
+    /// One whose store is there already.
+    pub fn with_store() -> Self {
+        Self::on(Trial::with_store())
+    }
+
+    pub fn on(trial: Trial) -> Self {
+        let log = Log::new(trial.path());
+        Self { trial, log }
+    }
+
+    /// One on SQLite, and one on PostgreSQL.
+    pub fn on_each_store() -> impl Iterator<Item = Self> {
+        Trial::on_each_store().map(Self::on)
+    }
+
+    /// A run of this command under the lease `job`.
+    pub fn command(&self, flags: &[&str], command: &[&str]) -> Command {
+        let arguments = [&["run", "--lease", "job"], flags, &["--"], command].concat();
+        let mut command = self.trial.command(&arguments);
+        command.env("LOG", &self.log.0).env_remove("NOTIFY_SOCKET");
+        command
+    }
+
+    /// A run of this script.
+    pub fn shell(&self, flags: &[&str], script: &str) -> Command {
+        self.command(flags, &["sh", "-c", script])
+    }
+
+    pub fn run(&self, flags: &[&str], command: &[&str]) -> Ran {
+        Ran::of(self.command(flags, command))
+    }
+
+    pub fn start(&self, flags: &[&str], script: &str) -> Run {
+        Run::start(self.shell(flags, script))
+    }
+
+    /// The database.
+    pub fn file(&self) -> PathBuf {
+        self.trial.path().join("trial.db")
+    }
+
+    /// Keeps all others from writing, until it is dropped.
+    pub fn outage(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.file()).expect("a database");
+        connection.busy_timeout(PATIENCE).expect("a time-out");
+        connection.execute_batch("BEGIN IMMEDIATE").expect("a transaction");
+        connection
+    }
+}
 
 /// Waits until something is there.
 #[track_caller]

@@ -57,7 +57,7 @@ impl Cluster {
 
     /// Throws out the live member of this id, or of the node of this name. Its next beat fails
     /// and it stops everything; its leases are free when its ttl has passed, or as soon as it
-    /// says that it has stopped. Its process joins anew by itself, so stop it first if it shall not;
+    /// says that it has stopped. Its process joins anew by itself, so stop it first if it should not;
     /// a command under `incumbent run` ends, unless it was started with `--restart`.
     ///
     /// # Errors

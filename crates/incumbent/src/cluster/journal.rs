@@ -157,7 +157,7 @@ impl Content for JobRecord {
         if system_time(newest) != system_time(newest.saturating_add(1)) {
             return Ok(());
         }
-        Err(format!("{newest} is no time in milliseconds since 1970"))
+        Err(format!("{newest} is not a time in milliseconds since 1970"))
     }
 }
 

@@ -33,7 +33,7 @@ pub struct PlannedMove {
     pub from: Option<String>,
     /// The node that would get it.
     pub to: Option<String>,
-    /// Why.
+    /// Why it would move, in words.
     pub why: String,
 }
 
@@ -126,7 +126,7 @@ impl Picture {
         let mut unknown = Vec::new();
         if !self.unreadable.is_empty() {
             let keys: Vec<&str> = self.unreadable.iter().map(|it| it.key.as_str()).collect();
-            unknown.push(format!("by records too that can't be read here ({})", keys.join(", ")));
+            unknown.push(format!("also by records that can't be read here ({})", keys.join(", ")));
         }
         if strategy.is_none() {
             unknown.push(format!("by a strategy of its own ({name}), taken for the even one"));

@@ -61,7 +61,7 @@ impl Driver {
         let trusted = self.core.member().is_some() && now < self.core.trusted_until();
         Some(match self.health.last() {
             None if trusted => Outcome::Conflict,
-            None => Outcome::Unavailable("this node is no member at the moment".to_owned()),
+            None => Outcome::Unavailable("this node is not a member at the moment".to_owned()),
             Some(error) => Outcome::Unavailable(error.to_owned()),
         })
     }

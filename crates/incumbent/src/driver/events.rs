@@ -40,7 +40,7 @@ impl Driver {
                         node = self.name(),
                         term,
                         action = "lost",
-                        "leads the cluster no more"
+                        "no longer leads the cluster"
                     );
                 } else if let Some(tenure) = self.tenure(&lease, term) {
                     self.lost(&tenure, why.into(), abrupt);
@@ -168,7 +168,7 @@ impl Driver {
         }
         let (lease, term) = (tenure.lease.clone(), tenure.term);
         if lease.is_duty() {
-            tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty shall stop");
+            tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty is to stop");
             return;
         }
         // What ends without its work having been asked was not wanted by anybody.

@@ -1,4 +1,4 @@
-//! What follows if the driver or the core panics: all trust ends, and the node joins anew.
+//! What follows if the driver or the core panics: all trust ends, and the node joins again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) async fn run(start: Start) {
             action = "panic",
             said,
             ?pause,
-            "incumbent itself failed, which is a bug: all work has ended, and the node joins anew"
+            "incumbent itself failed, which is a bug: all work has ended, and the node joins again"
         );
         driver.rest(pause).await;
     }
@@ -69,7 +69,7 @@ impl Driver {
         self.shared.member.store(None);
         self.duties.forget_elected();
         for entry in self.attempts.take() {
-            let why = "incumbent itself failed on this node, which joins anew".to_owned();
+            let why = "incumbent itself failed on this node, which joins again".to_owned();
             let _ = entry.answer.send(Outcome::Unavailable(why));
         }
         self.waiters = Waiters::default();

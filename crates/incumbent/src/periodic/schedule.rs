@@ -73,7 +73,7 @@ pub enum ScheduleError {
     /// The time zone isn't known here.
     #[error(
         "the time zone {zone:?} is not known on this machine: {reason}. Name one such as \
-         \"Europe/Berlin\", and see that the system's time zone database is installed"
+         \"Europe/Berlin\", and check that the system's time zone database is installed"
     )]
     TimeZone {
         /// What was given.

@@ -1,4 +1,4 @@
-//! 19. Who shall never lead the cluster never does.
+//! 19. A node that must never lead the cluster never does.
 
 use incumbent_core::records::ClusterLead;
 use incumbent_core::{Event, LeaseName};

@@ -162,7 +162,7 @@ async fn attempt(
         match guard.evidence() {
             Ok(evidence) => builder = builder.evidence(evidence),
             Err(error) => session.detail(format!(
-                "should this process be killed, others wait its ttl, for nothing proves its \
+                "should this process be killed, others wait for its ttl, because nothing proves its \
                  death: {error}"
             )),
         }

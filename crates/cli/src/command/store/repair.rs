@@ -18,7 +18,7 @@ use crate::table;
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 Without --apply it only says what it would do. A record that can't be read is never taken for absent,
-closed or free, and neither does a repair: a lease keeps its term or goes on far above it, and is free
+closed or free, and a repair keeps to that: a lease keeps its term or goes on far above it, and is free
 only when everybody who may hold it has stopped. Records of a newer version are left alone.
 
 Exits with 1 if something is left that can't be read.
@@ -31,7 +31,7 @@ Examples:
 /// The highest term that a lease may be told to go on above: what every receiver of a fence can hold.
 const HIGHEST: u64 = 1 << 52;
 
-/// How.
+/// How records are repaired.
 #[derive(Args, Debug)]
 pub(crate) struct RepairArguments {
     /// Repair what can be repaired; asks first
@@ -40,7 +40,7 @@ pub(crate) struct RepairArguments {
     /// Don't ask
     #[arg(long, requires = "apply")]
     yes: bool,
-    /// Evict members that are alive where there is no gentler way; they join anew by themselves
+    /// Evict members that are alive where there is no gentler way; they join again by themselves
     #[arg(long)]
     evict: bool,
     /// The longest ttl of any node here, for a member whose own can't be read [default: 1h]
@@ -165,7 +165,7 @@ fn deed(remedy: &Remedy) -> &'static str {
     match remedy {
         Remedy::Leave => "leave it",
         Remedy::Delete => "delete it",
-        Remedy::Replace => "replace it by one that says nothing",
+        Remedy::Replace => "replace it with one that says nothing",
         Remedy::Close { .. } => "close the member",
         Remedy::Evict { .. } => "evict its member",
         Remedy::Renew => "let a new leader write it",
@@ -226,7 +226,7 @@ fn ask(cluster: &Cluster, can_ask: bool) -> Outcome {
         ));
     }
     let name = plain(cluster.name());
-    note!("\n{ODD}Repair them as said? Type the cluster's name to go on:{ODD:#}");
+    note!("\n{ODD}Repair them as described? Type the cluster's name to continue:{ODD:#}");
     if out::typed()? == name {
         return Ok(());
     }

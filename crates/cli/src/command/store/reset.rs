@@ -23,7 +23,7 @@ Examples:
   incumbent --store sqlite:app.db --cluster trial store reset
   incumbent --store sqlite:app.db --cluster trial store reset --yes";
 
-/// How.
+/// How sure one has to be.
 #[derive(Args, Debug)]
 pub(crate) struct ResetArguments {
     /// Don't ask
@@ -83,7 +83,7 @@ fn ask(name: &str, store: &str, records: usize) -> Outcome {
         ));
     }
     note!("{ODD}This removes the cluster {name} in {store}: {records} records, all terms.{ODD:#}");
-    note!("Type the cluster's name to go on:");
+    note!("Type the cluster's name to continue:");
     if out::typed()? == name {
         return Ok(());
     }

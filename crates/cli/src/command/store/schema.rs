@@ -127,7 +127,7 @@ fn sql(schema: &str, grants: &str, look: &str) -> String {
 
 fn unknown(session: &Session) -> Failure {
     Failure::usage(format!(
-        "{:?} is no store: this program knows {}",
+        "{:?} is not a known store: this program knows {}",
         session.place.shown(),
         incumbent::schemes().join(", ")
     ))

@@ -31,7 +31,7 @@ const LEASE_KEYS: [(&str, &str); 2] = [("s", "resign"), ("t", "transfer")];
 /// What keys do to nobody in particular.
 const OTHER_KEYS: [(&str, &str); 4] = [
     ("↑↓", "pick a lease or a node"),
-    ("r", "resume who is paused"),
+    ("r", "resume whoever is paused"),
     ("a", "add a node"),
     ("q", "quit"),
 ];

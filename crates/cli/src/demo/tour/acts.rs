@@ -166,7 +166,7 @@ impl Tour<'_> {
     }
 
     pub(super) async fn evict(&mut self) -> Outcome {
-        self.title("Evict the leader; it stops and joins anew, as somebody else").await;
+        self.title("Evict the leader; it stops and joins again, as somebody else").await;
         let (_, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
         let ran = self.stage.run_by(leader);
@@ -179,7 +179,7 @@ impl Tour<'_> {
             stage.process(leader).is_ok_and(|process| process.member.as_ref() != Some(&evicted))
         };
         if !self.until(self.limit(), anew).await {
-            self.complain(format!("{name} was evicted and did not join anew"));
+            self.complain(format!("{name} was evicted and did not join again"));
         }
         Ok(())
     }

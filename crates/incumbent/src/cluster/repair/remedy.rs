@@ -74,7 +74,7 @@ impl Members {
         if is_left(stored, options) {
             return leave(
                 "A newer version of incumbent has probably written it: repair it with that \
-                 version. If none runs here, take it for damaged with --newer.",
+                 version. If none runs here, treat it as damaged with --newer.",
             );
         }
         match Kind::of(&stored.key) {
@@ -149,7 +149,7 @@ impl Members {
              --longest-ttl."
         };
         let meaning = format!(
-            "{node} is closed as evicted. If it still runs it stops and joins anew. What it holds \
+            "{node} is closed as evicted. If it still runs it stops and joins again. What it holds \
              is free {} after the others see this.{hint}",
             seconds(*ttl)
         );
@@ -161,7 +161,7 @@ impl Members {
         match self.owner(stored) {
             Some((id, Standing::Alive(_))) => {
                 let meaning = format!(
-                    "Only {} itself can write it again. It does so when it joins anew, and a \
+                    "Only {} itself can write it again. It does so when it joins again, and a \
                      report with its next change as well.",
                     self.called(&id)
                 );
@@ -221,7 +221,7 @@ impl Members {
             String::new()
         } else {
             format!(
-                "Any member may hold it, so that all are evicted, stop their work and join anew: \
+                "Any member may hold it, so that all are evicted, stop their work and join again: \
                  {}. Or stop them all and repair then. ",
                 names.join(", ")
             )
