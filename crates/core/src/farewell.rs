@@ -7,13 +7,12 @@
 //!                           └──────────────┘
 //! ```
 
-use std::time::Duration;
-
 use crate::backoff::Backoff;
 use crate::keys;
 use crate::names::MemberId;
 use crate::outbox::{Answered, Outbox, Purpose, first_read, first_write};
 use crate::own::Asked;
+use crate::pace;
 use crate::random::Random;
 use crate::records::{Content, MemberRecord, MemberState};
 use crate::store::{ErrorKind, Expect, Found, Lane, Outcome, Read, Version};
@@ -93,7 +92,7 @@ impl Farewells {
 
 impl Farewell {
     fn new(record: MemberRecord, version: Version, give_up: Moment) -> Self {
-        let retry = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+        let retry = Backoff::new(pace::FAILURE.0, pace::FAILURE.1);
         Self {
             id: record.id.clone(),
             record,
@@ -173,6 +172,8 @@ impl Farewell {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::store::{Reply, Write};
 

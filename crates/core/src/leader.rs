@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use crate::census::WantedWrite;
 
@@ -13,6 +12,7 @@ use crate::mutant::{Mutant, Planted};
 use crate::names::MemberId;
 use crate::node::Config;
 use crate::outbox::{Answered, Outbox, Purpose};
+use crate::pace;
 use crate::records::{
     Board, ClusterLead, Content, FORMAT, Intent, MemberRecord, MemberState, Profile, View,
     ViewEntry,
@@ -192,7 +192,7 @@ impl Leader {
     /// Something may have changed: list soon, but not at every one of many hints.
     pub(crate) fn hint(&mut self, now: Moment) {
         self.hinted = true;
-        self.next = self.next.min(now.max(self.last + Duration::from_millis(200)));
+        self.next = self.next.min(now.max(self.last + pace::HINTED));
     }
 
     pub(crate) fn poll(&mut self, now: Moment, config: &Config, outbox: &mut Outbox) {
@@ -216,7 +216,7 @@ impl Leader {
                 self.tried.clear();
                 if std::mem::take(&mut self.profile_moved) && self.stale_profiles().next().is_some()
                 {
-                    self.next = now + Duration::from_millis(20);
+                    self.next = now + pace::SOONEST;
                 }
                 if self.hinted {
                     // What it is about may be newer than the list.
@@ -273,7 +273,7 @@ impl Leader {
 
     /// Listed at every beat, and at the moment when a member that stands still expires.
     fn next_listing(&self, now: Moment, timing: &Timing) -> Moment {
-        (now + timing.beat).min(self.census.next_expiry()).max(now + Duration::from_millis(20))
+        (now + timing.beat).min(self.census.next_expiry()).max(now + pace::SOONEST)
     }
 
     pub(crate) fn replied(
@@ -298,7 +298,7 @@ impl Leader {
             self.stage = LeaderStage::Idle;
             self.filling = false;
             self.page = (self.page / 2).max(1);
-            self.next = now + Duration::from_millis(500);
+            self.next = now + pace::LEADER_RETRY;
             return;
         };
         self.page = (self.page * 2).min(LARGEST_PAGE);
@@ -404,7 +404,7 @@ impl Leader {
         self.stage = LeaderStage::Idle;
         self.census.wrote(answer.is_ok());
         // What was closed, refused or published shows in the next listing.
-        self.next = if answer.is_ok() { now } else { now + Duration::from_millis(500) };
+        self.next = if answer.is_ok() { now } else { now + pace::LEADER_RETRY };
         let last = answer.ok().and_then(|reply| reply.writes.last());
         match (self.publishing.take(), last) {
             (Some(Published::View(view)), Some(Outcome::Applied(version))) => {
@@ -415,7 +415,7 @@ impl Leader {
                 self.board = Stored { content: Some(board), version: Some(version.clone()) };
                 self.board_behind = false;
             }
-            (Some(_), _) => self.next = now + Duration::from_millis(100),
+            (Some(_), _) => self.next = now + pace::PUBLISH_RETRY,
             (None, _) => {}
         }
     }

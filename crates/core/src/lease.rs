@@ -6,6 +6,7 @@ use crate::backoff::Backoff;
 use crate::candidacy::Candidacy;
 use crate::mutant::{Planted, fault};
 use crate::names::{LeaseName, MemberId};
+use crate::pace;
 use crate::records::{Content, LeaseRecord, Unreadable};
 use crate::store::{Expect, Found, Version};
 use crate::time::Moment;
@@ -185,8 +186,8 @@ impl Lease {
             memory: Memory::default(),
             loss: None,
             successor: None,
-            conflicts: Backoff::new(Duration::from_millis(20), Duration::from_millis(200)),
-            failures: Backoff::new(Duration::from_millis(50), Duration::from_secs(1)),
+            conflicts: Backoff::new(pace::CONFLICT.0, pace::CONFLICT.1),
+            failures: Backoff::new(pace::FAILURE.0, pace::FAILURE.1),
             armed: Moment::NEVER,
         }
     }

@@ -31,6 +31,7 @@ pub mod names;
 mod node;
 pub mod outbox;
 pub mod own;
+pub mod pace;
 pub mod random;
 pub mod records;
 pub mod settings;

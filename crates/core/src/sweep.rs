@@ -12,6 +12,7 @@ use crate::mutant::{Mutant, Planted};
 use crate::names::LeaseName;
 use crate::node::Config;
 use crate::outbox::{Answered, Outbox, Purpose};
+use crate::pace;
 use crate::random::Random;
 use crate::records::{Content, LeaseRecord, MemberState};
 use crate::settings::Timing;
@@ -167,8 +168,7 @@ impl Sweep {
         if self.stage == SweepStage::Writing {
             self.stage = SweepStage::Idle;
             self.census.wrote(answered);
-            self.next =
-                now + self.random.span(Duration::from_millis(200), Duration::from_millis(600));
+            self.next = now + self.random.span(pace::SWEEP.0, pace::SWEEP.1);
         }
     }
 

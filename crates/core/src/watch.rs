@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::mutant::{Mutant, Planted, fault};
+use crate::pace;
 use crate::random::Random;
 use crate::records::{Content, MemberRecord, MemberState, Unreadable};
 use crate::store::{Found, Version};
@@ -100,7 +101,7 @@ impl Watch {
             expected: None,
             met: false,
             dead: false,
-            refusals: Backoff::new(Duration::from_millis(20), SLOWEST),
+            refusals: Backoff::new(pace::CONFLICT.0, SLOWEST),
         }
     }
 
@@ -322,7 +323,7 @@ impl Watch {
 
     fn beat_visible_at(&self, seen: &Shown, now: Moment, random: &mut Random) -> Moment {
         // A small offset keeps many watchers of one member apart.
-        let offset = random.span(Duration::from_millis(2), Duration::from_millis(12));
+        let offset = random.span(pace::OFFSET.0, pace::OFFSET.1);
         if self.misses > 0 {
             let again = MISSED.saturating_mul(1 << (self.misses - 1).min(5)).min(SLOWEST);
             return now + again + offset;
@@ -333,7 +334,7 @@ impl Watch {
         if width > WIDE && !self.probed && middle > now {
             return middle;
         }
-        (seen.received + due + offset).max(now + Duration::from_millis(2))
+        (seen.received + due + offset).max(now + pace::OFFSET.0)
     }
 }
 

@@ -12,12 +12,12 @@ pub enum Event {
     /// A duty runs elsewhere, on another version, until this node has said that it is
     /// [prepared](crate::Node::tell_prepared) for it.
     Prepare {
-        /// Which.
+        /// The duty.
         duty: DutyId,
     },
     /// A duty that was prepared for won't come.
     Unprepare {
-        /// Which.
+        /// The duty.
         duty: DutyId,
     },
     /// A duty is described by more than a record of this store can hold, so that nobody can be

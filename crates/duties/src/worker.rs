@@ -54,7 +54,7 @@ pub(crate) enum Preparation {
 /// What a new roster changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orders {
-    /// WantedWrite, and wasn't; and who held its lease before.
+    /// Wanted now, and wasn't before; and who held its lease before.
     pub(crate) new: Vec<(DutyId, Option<MemberId>)>,
     /// Was wanted, and isn't; and for whom its lease is freed.
     pub(crate) gone: Vec<(DutyId, Option<MemberId>)>,

@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn tell(lease: &LeaseState) {
     match &lease.leader {
         Some(leader) => println!("{}: {} leads in term {}", lease.lease, leader.node, leader.term),
-        None if lease.term == 0 => println!("{}: nobody ever led", lease.lease),
+        None if lease.term == 0 => println!("{}: nobody has ever led", lease.lease),
         None => println!("{}: nobody leads since term {}", lease.lease, lease.term),
     }
 }

@@ -10,6 +10,7 @@ use crate::leader::Leader;
 use crate::lease::{Known, Lease, Move, Stage};
 use crate::mutant::fault;
 use crate::names::LeaseKind;
+use crate::pace;
 use crate::records::{Change, ChangeKind, Content, Holder, MemberState};
 use crate::watch::{Verdict, Watch};
 
@@ -33,8 +34,8 @@ impl Node {
     }
 
     fn drive_lease(&mut self, now: Moment, name: &LeaseName) {
-        // Each round either sends something, waits, or changes the stage; the bound is a belt
-        // to go with these braces.
+        // Each round either sends something, waits, or changes the stage. Should that ever go on for
+        // longer, the lease is looked at again in a moment, and the others have their turn.
         for _ in 0..4 {
             let Some(lease) = self.leases.get(name) else { return };
             let step = self.next_move(lease, now);
@@ -71,6 +72,7 @@ impl Node {
                 }
             }
         }
+        self.arm(name, now + pace::SOONEST);
     }
 
     fn note(&mut self, name: &LeaseName, change: impl FnOnce(&mut Lease)) {
@@ -201,7 +203,7 @@ impl Node {
         let fresh = Watch::new();
         let watch = self.watches.get(holder).unwrap_or(&fresh);
         if watch.closing {
-            return Err(Move::Wait(lease.look_at.max(now + Duration::from_secs(1))));
+            return Err(Move::Wait(lease.look_at.max(now + pace::LOOK)));
         }
         Err(match watch.verdict(self.config.timing.ttl, planted) {
             Verdict::Unread | Verdict::Unreadable => look_or_wait(lease, now),

@@ -44,7 +44,7 @@ pub enum Event {
         lease: LeaseName,
         /// The term that is over.
         term: u64,
-        /// Why.
+        /// Why it is over.
         why: Loss,
         /// Whether trust is over already; if not, there is time to finish in order.
         abrupt: bool,
@@ -85,7 +85,7 @@ pub enum Event {
     Ended {
         /// Which incarnation.
         member: MemberId,
-        /// Why.
+        /// Why it is over.
         why: Ending,
     },
     /// This node has left, and nothing will be sent any more.

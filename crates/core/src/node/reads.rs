@@ -2,9 +2,9 @@
 
 use super::standing::{self, Preferred};
 use super::{Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, keys};
-use std::time::Duration;
 
 use crate::outbox::Answered;
+use crate::pace;
 use crate::records::{Ask, Content, Intent, IntentState};
 use crate::store::{Expect, Found, Record};
 use crate::sweep::Look;
@@ -108,7 +108,7 @@ impl Node {
     pub(super) fn indexed(&mut self, now: Moment, followed: Followed, answer: Answered<'_>) {
         let Ok(reply) = answer else {
             self.index.failures = self.index.failures.saturating_add(1);
-            let pause = Duration::from_millis(50 << self.index.failures.min(5));
+            let pause = pace::FAILURE.0 * (1 << self.index.failures.min(5));
             self.index.retry_at = Some(now + self.random.span(pause / 2, pause));
             self.index.want_board = true;
             return;

@@ -12,6 +12,7 @@ use crate::mutant::fault;
 use crate::names::LeaseKind;
 use crate::outbox::{Answered, Pending, first_read, first_write};
 use crate::own::Asked;
+use crate::pace;
 use crate::records::{Content, MemberState};
 use crate::store::{ErrorKind, Found, Outcome, Reply};
 use crate::watch::Watch;
@@ -222,7 +223,7 @@ impl Node {
                 watch.look_at(now, self.config.push, &mut self.random)
             }
             Some(_) | None if self.config.push => now + self.config.timing.beat,
-            Some(_) | None => now + Duration::from_secs(1),
+            Some(_) | None => now + pace::LOOK,
         };
         if lease.hinted || (lease.loss.is_some() && !lost) {
             lease.look_at = now;

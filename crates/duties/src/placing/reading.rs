@@ -12,6 +12,7 @@ use incumbent_core::keys::{self, Kind};
 use incumbent_core::leader::Leader;
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
+use incumbent_core::pace;
 use incumbent_core::records::{Content, MemberRecord, Profile};
 use incumbent_core::store::{ErrorKind, Found, Key, Outcome, Read, Record, Reply};
 use incumbent_core::stored::{Stored, see};
@@ -108,7 +109,7 @@ impl Placing {
         let asked = std::mem::take(&mut self.asked);
         let Ok(reply) = answer else {
             self.page = (self.page / 2).max(1);
-            self.next = now + Duration::from_millis(500);
+            self.next = now + pace::LEADER_RETRY;
             return;
         };
         self.page = (self.page * 2).min(LARGEST_PAGE);
@@ -299,7 +300,7 @@ impl Placing {
                     self.not_written(id, &roster);
                 }
                 self.doubtful.insert(id.clone());
-                self.next = now + Duration::from_millis(200);
+                self.next = now + pace::LEADER_CONFLICT;
             }
             (Subject::Rollout, Ok(Outcome::Applied(version))) => {
                 let version = Some(version.clone());
@@ -313,7 +314,7 @@ impl Placing {
                 // Rosters of the same plan may be in the store: what it decided stays decided.
                 self.rollout.content = self.writing_rollout.take();
                 self.rollout_doubtful = true;
-                self.next = now + Duration::from_millis(200);
+                self.next = now + pace::LEADER_CONFLICT;
             }
             (Subject::Moves, Ok(Outcome::Applied(version))) => {
                 let version = Some(version.clone());
@@ -322,7 +323,7 @@ impl Placing {
             (Subject::Moves, _) => {
                 self.writing_moves = None;
                 self.moves_doubtful = true;
-                self.next = now + Duration::from_millis(200);
+                self.next = now + pace::LEADER_CONFLICT;
             }
         }
     }

@@ -49,7 +49,7 @@ pub struct Moves {
 /// One move of a duty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Moved {
-    /// Which.
+    /// The duty that moved.
     pub duty: DutyId,
     /// The node that ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct Moved {
     /// The node that is to run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Why.
+    /// Why it moved, in words.
     pub why: String,
     /// When, by the leader's wall clock: for display alone.
     pub at_ms: u64,

@@ -11,25 +11,25 @@ use incumbent_core::store::Key;
 /// What a report takes beside its lists.
 const OVERHEAD: usize = 400;
 
-/// How a member gets on with its roster: all of it runs, but for what is listed here. So the
+/// How a member is doing with its roster: all of it runs, but for what is listed here. So the
 /// report of a node on which all is well is tiny, however much it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Report {
     /// The format number.
     pub format: u32,
-    /// Whose.
+    /// The member that it is about.
     pub member: MemberId,
     /// Grows with every change.
     pub revision: u64,
     /// The revision of the roster that it is about.
     pub roster: u64,
-    /// WantedWrite, and the lease isn't held yet.
+    /// Wanted, and the lease isn't held yet.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waiting: BTreeSet<DutyId>,
     /// The lease is held, and the duty has not started yet.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub starting: BTreeSet<DutyId>,
-    /// WantedWrite no more, and the lease is still held.
+    /// No longer wanted, and the lease is still held.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub draining: BTreeSet<DutyId>,
     /// Ended by an error and to be started again.

@@ -12,7 +12,7 @@ use incumbent_core::records::{Canary, FamilyProfile, Profile};
 /// A new version that only some duties run before the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Which.
+    /// The new version.
     pub version: String,
     /// How it is tried.
     pub canary: Canary,
