@@ -22,7 +22,7 @@ mod postgres_server;
 #[path = "../../../stores/redis/tests/common/server.rs"]
 mod redis_server;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -38,75 +38,108 @@ fn fresh() -> String {
 }
 
 /// A store that can be made to forget.
-trait Forgetful {
-    fn url(&self) -> String;
+struct Forgetful<'a> {
+    url: String,
     /// Keeps what there is now for later, where that is how it forgets.
-    fn keep(&self);
+    keep: Box<dyn Fn() + 'a>,
     /// Loses what was written since, or everything.
-    fn forget(&self);
+    forget: Box<dyn Fn() + 'a>,
+}
+
+impl<'a> Forgetful<'a> {
+    fn new(url: String, forget: impl Fn() + 'a) -> Self {
+        Self { url, keep: Box::new(|| {}), forget: Box::new(forget) }
+    }
+
+    fn keeping(self, keep: impl Fn() + 'a) -> Self {
+        Self { keep: Box::new(keep), ..self }
+    }
 }
 
 #[test]
 fn a_sqlite_file_that_is_removed() {
-    let directory = tempfile::tempdir().unwrap();
-    play(&File { directory: directory.path(), way: Way::Removed });
+    let file = File::new();
+    play(&Forgetful::new(file.url(), || {
+        file.remove_log();
+        std::fs::remove_file(file.path("cluster.db")).unwrap();
+    }));
 }
 
 #[test]
 fn a_sqlite_file_that_is_replaced_by_an_older_copy() {
-    let directory = tempfile::tempdir().unwrap();
-    play(&File { directory: directory.path(), way: Way::Replaced });
+    let file = File::new();
+    let (copy, spare) = (file.path("copy.db"), file.path("spare.db"));
+    let replaced = Forgetful::new(file.url(), || {
+        std::fs::copy(&copy, &spare).unwrap();
+        file.remove_log();
+        std::fs::rename(&spare, file.path("cluster.db")).unwrap();
+    });
+    play(&replaced.keeping(|| {
+        let _ = std::fs::remove_file(&copy);
+        file.connection().execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
+    }));
 }
 
 #[test]
 fn a_redis_that_starts_again_empty() {
-    play(&Redis { server: redis_server::Server::start(&NO_LOG), snapshots: false });
+    let server = redis_server::Server::start(&NO_LOG);
+    play(&Forgetful::new(server.url(), || restart(&server)));
 }
 
 #[test]
 fn a_redis_that_starts_again_with_an_older_snapshot() {
-    play(&Redis { server: redis_server::Server::start(&NO_LOG), snapshots: true });
+    let server = redis_server::Server::start(&NO_LOG);
+    let restarted = Forgetful::new(server.url(), || restart(&server));
+    play(&restarted.keeping(|| drop(server.command(&["SAVE"]))));
 }
 
 #[test]
 fn a_nats_server_that_starts_again_without_its_bucket() {
     let server = nats_server::Server::start();
-    play(&Nats { url: server.fresh_url(), server });
+    play(&Forgetful::new(server.fresh_url(), || {
+        server.wipe();
+        server.resume();
+    }));
 }
 
 #[test]
 fn postgres_tables_that_are_dropped_and_made_anew() {
-    play(&Postgres { url: postgres_server::shared() });
+    let url = postgres_server::shared();
+    play(&Forgetful::new(url.clone(), || drop_postgres_tables(&url)));
 }
 
 #[test]
 fn mariadb_tables_that_are_dropped_and_made_anew() {
-    play(&Maria { url: mysql_server::shared() });
+    let url = mysql_server::shared();
+    play(&Forgetful::new(url.clone(), || drop_mariadb_tables(&url)));
 }
 
 #[test]
 fn a_sqlite_file_that_is_emptied_twice() {
-    let directory = tempfile::tempdir().unwrap();
-    play_twice(&File { directory: directory.path(), way: Way::Emptied });
+    let file = File::new();
+    play_twice(&Forgetful::new(file.url(), || {
+        file.connection().execute("DELETE FROM incumbent_records", []).unwrap();
+    }));
 }
 
 #[test]
 fn a_redis_that_is_emptied_twice() {
-    play_twice(&Flushed { server: redis_server::Server::start(&NO_LOG) });
+    let server = redis_server::Server::start(&NO_LOG);
+    play_twice(&Forgetful::new(server.url(), || drop(server.command(&["FLUSHALL"]))));
 }
 
 /// Three candidates, of which one leads and two wait, while the store forgets again and again.
-fn play(store: &dyn Forgetful) {
+fn play(store: &Forgetful<'_>) {
     let histories = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_candidate");
-    let mut fleet = Fleet::start(program, histories.path(), &store.url(), 3);
+    let mut fleet = Fleet::start(program, histories.path(), &store.url, 3);
     let rounds = rounds();
     for _ in 0..rounds {
         // Past what the store will go back to, and past term 1, which a new one begins with.
         for turn in 0..3 {
             let leader = fleet.next_leader();
             if turn == 0 {
-                store.keep();
+                (store.keep)();
             }
             fleet.pause(Duration::from_millis(200));
             fleet.tell_to_resign(leader);
@@ -114,7 +147,7 @@ fn play(store: &dyn Forgetful) {
         fleet.next_leader();
         // All have seen that somebody leads.
         fleet.pause(Duration::from_millis(1500));
-        store.forget();
+        (store.forget)();
         let grown = fleet.next_election();
         // Long enough for everybody to see who leads now.
         fleet.pause(Duration::from_secs(2));
@@ -133,11 +166,11 @@ fn play(store: &dyn Forgetful) {
 /// The store forgets, and forgets again what was written since, just when the first loss has been
 /// waited out: whoever was elected in between has only what is lost, and a leader that stood still
 /// before the first loss has had its term extended by a beat that is lost too.
-fn play_twice(store: &dyn Forgetful) {
+fn play_twice(store: &Forgetful<'_>) {
     let ttl = Duration::from_secs(1);
     let histories = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_candidate");
-    let mut fleet = Fleet::start(program, histories.path(), &store.url(), 4);
+    let mut fleet = Fleet::start(program, histories.path(), &store.url, 4);
     let rounds = 3 * rounds();
     for round in 0..rounds {
         let leader = fleet.next_leader();
@@ -146,10 +179,10 @@ fn play_twice(store: &dyn Forgetful) {
         fleet.pause(ttl * 95 / 100);
         fleet.signal(leader, Signal::CONT);
         fleet.pause(ttl / 20);
-        store.forget();
+        (store.forget)();
         // The second loss comes a little earlier or later each time.
         fleet.pause(ttl + ttl * u32::try_from(round % 3).unwrap() / 20);
-        store.forget();
+        (store.forget)();
         fleet.pause(ttl * 4);
     }
     let histories = fleet.stop();
@@ -168,69 +201,32 @@ fn rounds() -> u64 {
     if std::env::var("INCUMBENT_TEST_FULL").is_ok() { 5 } else { 2 }
 }
 
-struct File<'a> {
-    directory: &'a Path,
-    way: Way,
-}
+/// A SQLite file in a directory of its own.
+struct File(tempfile::TempDir);
 
-/// How a file forgets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Removed,
-    /// An older copy takes its place.
-    Replaced,
-    /// It stays, without its rows.
-    Emptied,
-}
-
-impl File<'_> {
-    fn database(&self) -> PathBuf {
-        self.directory.join("cluster.db")
+impl File {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
-    fn copy(&self) -> PathBuf {
-        self.directory.join("copy.db")
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn url(&self) -> String {
+        format!("sqlite:{}", self.path("cluster.db").display())
+    }
+
+    fn connection(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.path("cluster.db")).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        connection
     }
 
     /// Nodes may notice at once, and whoever closes the last connection removes them too.
     fn remove_log(&self) {
-        for suffix in ["-wal", "-shm"] {
-            let _ = std::fs::remove_file(format!("{}{suffix}", self.database().display()));
-        }
-    }
-}
-
-impl Forgetful for File<'_> {
-    fn url(&self) -> String {
-        format!("sqlite:{}", self.database().display())
-    }
-
-    fn keep(&self) {
-        if self.way == Way::Replaced {
-            let _ = std::fs::remove_file(self.copy());
-            let connection = rusqlite::Connection::open(self.database()).unwrap();
-            connection.busy_timeout(Duration::from_secs(10)).unwrap();
-            connection.execute("VACUUM INTO ?1", [self.copy().to_str().unwrap()]).unwrap();
-        }
-    }
-
-    fn forget(&self) {
-        match self.way {
-            Way::Removed => {
-                self.remove_log();
-                std::fs::remove_file(self.database()).unwrap();
-            }
-            Way::Replaced => {
-                let spare = self.directory.join("spare.db");
-                std::fs::copy(self.copy(), &spare).unwrap();
-                self.remove_log();
-                std::fs::rename(spare, self.database()).unwrap();
-            }
-            Way::Emptied => {
-                let connection = rusqlite::Connection::open(self.database()).unwrap();
-                connection.busy_timeout(Duration::from_secs(10)).unwrap();
-                connection.execute("DELETE FROM incumbent_records", []).unwrap();
-            }
+        for name in ["cluster.db-wal", "cluster.db-shm"] {
+            let _ = std::fs::remove_file(self.path(name));
         }
     }
 }
@@ -238,112 +234,37 @@ impl Forgetful for File<'_> {
 /// What makes Redis keep nothing by itself.
 const NO_LOG: [&str; 2] = ["--appendonly", "no"];
 
-struct Redis {
-    server: redis_server::Server,
-    snapshots: bool,
+fn restart(server: &redis_server::Server) {
+    server.kill();
+    server.resume();
 }
 
-impl Forgetful for Redis {
-    fn url(&self) -> String {
-        self.server.url()
-    }
+fn drop_postgres_tables(url: &str) {
+    let (server, schema) = url.rsplit_once("schema=").unwrap();
+    let server = server.trim_end_matches(['?', '&']);
+    run(async {
+        let connected = tokio_postgres::connect(server, tokio_postgres::NoTls).await;
+        let (client, connection) = connected.unwrap();
+        let connection = tokio::runtime::Handle::current().spawn(connection);
+        client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).await.unwrap();
+        drop(client);
+        let _ = connection.await;
+    });
+    // Opening a store makes what is missing.
+    drop(incumbent::open(url).wait().unwrap());
+}
 
-    fn keep(&self) {
-        if self.snapshots {
-            self.server.command(&["SAVE"]);
+fn drop_mariadb_tables(url: &str) {
+    let (server, prefix) = url.rsplit_once("prefix=").unwrap();
+    run(async {
+        let server = server.trim_end_matches(['?', '&']);
+        let mut connection = mysql_async::Conn::from_url(server).await.unwrap();
+        for table in ["records", "meta"] {
+            connection.query_drop(format!("DROP TABLE {prefix}{table}")).await.unwrap();
         }
-    }
-
-    fn forget(&self) {
-        self.server.kill();
-        self.server.resume();
-    }
-}
-
-struct Flushed {
-    server: redis_server::Server,
-}
-
-impl Forgetful for Flushed {
-    fn url(&self) -> String {
-        self.server.url()
-    }
-
-    fn keep(&self) {}
-
-    fn forget(&self) {
-        self.server.command(&["FLUSHALL"]);
-    }
-}
-
-struct Nats {
-    server: nats_server::Server,
-    url: String,
-}
-
-impl Forgetful for Nats {
-    fn url(&self) -> String {
-        self.url.clone()
-    }
-
-    fn keep(&self) {}
-
-    fn forget(&self) {
-        self.server.wipe();
-        self.server.resume();
-    }
-}
-
-struct Postgres {
-    url: String,
-}
-
-impl Forgetful for Postgres {
-    fn url(&self) -> String {
-        self.url.clone()
-    }
-
-    fn keep(&self) {}
-
-    fn forget(&self) {
-        let (server, schema) = self.url.rsplit_once("schema=").unwrap();
-        let server = server.trim_end_matches(['?', '&']);
-        run(async {
-            let connected = tokio_postgres::connect(server, tokio_postgres::NoTls).await;
-            let (client, connection) = connected.unwrap();
-            let connection = tokio::runtime::Handle::current().spawn(connection);
-            client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).await.unwrap();
-            drop(client);
-            let _ = connection.await;
-        });
-        // Opening a store makes what is missing.
-        drop(incumbent::open(&self.url).wait().unwrap());
-    }
-}
-
-struct Maria {
-    url: String,
-}
-
-impl Forgetful for Maria {
-    fn url(&self) -> String {
-        self.url.clone()
-    }
-
-    fn keep(&self) {}
-
-    fn forget(&self) {
-        let (server, prefix) = self.url.rsplit_once("prefix=").unwrap();
-        let server = server.trim_end_matches(['?', '&']);
-        run(async {
-            let mut connection = mysql_async::Conn::from_url(server).await.unwrap();
-            for table in ["records", "meta"] {
-                connection.query_drop(format!("DROP TABLE {prefix}{table}")).await.unwrap();
-            }
-            connection.disconnect().await.unwrap();
-        });
-        drop(incumbent::open(&self.url).wait().unwrap());
-    }
+        connection.disconnect().await.unwrap();
+    });
+    drop(incumbent::open(url).wait().unwrap());
 }
 
 fn run(work: impl Future<Output = ()>) {

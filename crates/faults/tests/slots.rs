@@ -7,14 +7,13 @@
 )]
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use incumbent::clock;
-use incumbent_proving::{History, check};
+use incumbent_proving::{History, check, heard};
 use rustix::process::{Pid, Signal, kill_process};
 
 const COUNT: u16 = 3;
@@ -91,20 +90,11 @@ impl Crew<'_> {
     fn add(&mut self) {
         let name = format!("holder-{}", self.all.len());
         let url = format!("sqlite:{}", self.directory.join("cluster.db").display());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_holder"))
-            .args([&url, &name])
-            .arg(self.directory)
-            .arg(COUNT.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut holder = Command::new(env!("CARGO_BIN_EXE_holder"));
+        holder.args([&url, &name]).arg(self.directory).arg(COUNT.to_string());
         let sender = self.sender.clone();
-        std::thread::spawn(move || {
-            for slot in output.lines().map_while(Result::ok) {
-                let _ = sender.send(slot.parse().unwrap());
-            }
+        let child = heard(&mut holder, move |slot| {
+            let _ = sender.send(slot.parse().unwrap());
         });
         self.all.push((name, child));
     }

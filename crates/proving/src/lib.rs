@@ -10,6 +10,7 @@ mod authority;
 mod conformance;
 #[cfg(feature = "candidates")]
 mod distance;
+mod process;
 #[cfg(feature = "candidates")]
 mod proxy;
 #[cfg(feature = "candidates")]
@@ -28,6 +29,7 @@ pub use authority::Authority;
 pub use conformance::{at, conforms, conforms_while_broken, passed};
 #[cfg(feature = "candidates")]
 pub use distance::hold_through_resets;
+pub use process::heard;
 #[cfg(feature = "candidates")]
 pub use proxy::{Mood, Proxy, Traffic, Wire};
 #[cfg(feature = "candidates")]

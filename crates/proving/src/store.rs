@@ -17,6 +17,30 @@ use incumbent_core::store::{
 /// The cluster of all exchanges that name no other.
 pub const CLUSTER: &str = "c";
 
+/// Names that a store could take for something else, or for each other.
+pub const HOSTILE: [&str; 20] = [
+    " ",
+    "'",
+    "\"",
+    "';DROP TABLE incumbent_records;--",
+    "%",
+    "_",
+    "naïve",
+    "nai\u{308}ve",
+    "日本",
+    "\u{10ffff}",
+    "\u{feff}x",
+    "\n",
+    "A",
+    "a",
+    "../x",
+    "$1",
+    "?1",
+    "\\",
+    "{\"a\",NULL}",
+    "NULL",
+];
+
 /// Runs a test on a runtime with several threads, so that races are real ones.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_multi_thread();

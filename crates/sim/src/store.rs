@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
+use incumbent_core::records::{MemberRecord, MemberState};
 use incumbent_core::store::{
     Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, Version, Write,
 };
@@ -54,6 +55,11 @@ impl Applied {
     /// The record that was there, if one was and is of this kind.
     pub(crate) fn before<T: DeserializeOwned + Clone + 'static>(&self) -> Option<T> {
         self.read(Side::Before, self.before.as_deref()?)
+    }
+
+    /// Whether a live member is there now.
+    pub(crate) fn lives(&self) -> bool {
+        self.after().is_some_and(|record: MemberRecord| record.state == MemberState::Alive)
     }
 
     /// The record that is there now, if one is and is of this kind.

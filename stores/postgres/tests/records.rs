@@ -82,27 +82,7 @@ fn all_kinds_of_writes_and_reads_share_one_exchange() {
 
 #[test]
 fn hostile_names_are_kept_apart_and_whole() {
-    let names = [
-        " ",
-        "'",
-        "\"",
-        "';DROP TABLE incumbent_records;--",
-        "%",
-        "_",
-        "naïve",
-        "nai\u{308}ve",
-        "日本",
-        "\u{10ffff}",
-        "\u{feff}x",
-        "\n",
-        "A",
-        "a",
-        "../x",
-        "$1",
-        "\\",
-        "{\"a\",NULL}",
-        "NULL",
-    ];
+    let names = incumbent_proving::store::HOSTILE;
     block_on(async {
         let store = connect(&shared()).await;
         let mut attempt = 0;

@@ -6,12 +6,11 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::pin::pin;
-use std::process::Output;
 use std::time::Duration;
 
 use common::{
-    Place, applied, block_on, change, child_after, child_with_mounts, create, eventually, find,
-    read, role, send, version, write,
+    Place, applied, assert_done, block_on, change, child_after, child_with_mounts, create,
+    eventually, find, read, role, send, version, write,
 };
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Put, Read, Store, StoreError, Write,
@@ -303,12 +302,6 @@ fn run_in(place: &Place, role: &str, mounts: &str) {
         return;
     };
     assert_done(role, &command.output().expect("a child"));
-}
-
-fn assert_done(role: &str, output: &Output) {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains(&format!("done: {role}")), "{text}");
 }
 
 #[test]

@@ -10,7 +10,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use common::{Place, applied, change, child_with_mounts, create, find, role, send, version, write};
+use common::{
+    Place, applied, assert_done, change, child_with_mounts, create, find, role, send, version,
+    write,
+};
 use incumbent_core::store::{ErrorKind, Lane, Store, StoreError};
 use incumbent_sqlite::SqliteStore;
 
@@ -201,10 +204,7 @@ fn memory(path: &Path) {
 fn run_in(place: &Place, role: &str, mounts: &str) {
     let mut command = child_with_mounts(mounts, role, place)
         .expect("this test mounts things: run it as root, or where user namespaces are allowed");
-    let output = command.output().expect("a child");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains(&format!("done: {role}")), "{text}");
+    assert_done(role, &command.output().expect("a child"));
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! A number of workers, as processes of their own, and what each of them runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use incumbent::blocking::Wait;
 use incumbent::{Cluster, clock};
-use incumbent_proving::{Account, History};
+use incumbent_proving::{Account, History, heard};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -57,23 +56,11 @@ impl Crew {
     pub(crate) fn start(&mut self, duties: &[String], options: &[&str]) -> usize {
         let number = self.workers.len();
         let name = format!("worker-{number}");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_worker"))
-            .arg(&self.url)
-            .arg(&name)
-            .arg(self.file(&name))
-            .args(duties.iter().map(|duty| format!("duty={duty}")))
-            .args(options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut worker = Command::new(env!("CARGO_BIN_EXE_worker"));
+        worker.arg(&self.url).arg(&name).arg(self.file(&name));
+        worker.args(duties.iter().map(|duty| format!("duty={duty}"))).args(options);
         let told = self.told.clone();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                let _ = told.send((number, line));
-            }
-        });
+        let child = heard(&mut worker, move |line| drop(told.send((number, line))));
         let running = BTreeSet::new();
         self.workers.push(Worker { name, child, running, state: State::Running });
         number

@@ -1,13 +1,13 @@
 //! A number of candidates, as processes of their own.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use incumbent_proving::History;
+use incumbent_proving::{History, heard};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,20 +60,11 @@ impl Fleet {
     fn add(&mut self) {
         let number = self.candidates.len();
         let name = format!("candidate-{number}");
-        let mut child = Command::new(self.program)
-            .arg(&self.url)
-            .arg(&name)
-            .arg(self.directory.join(&name))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut candidate = Command::new(self.program);
+        candidate.arg(&self.url).arg(&name).arg(self.directory.join(&name));
         let elected = self.elected.clone();
-        std::thread::spawn(move || {
-            for term in output.lines().map_while(Result::ok) {
-                let _ = elected.send((number, term.parse().unwrap()));
-            }
+        let child = heard(&mut candidate, move |term| {
+            let _ = elected.send((number, term.parse().unwrap()));
         });
         self.candidates.push(Candidate { name, child });
     }

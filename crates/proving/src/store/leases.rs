@@ -1,6 +1,8 @@
 //! Leases with their holder, and with names of every kind, for tests of assertions.
 
-use incumbent::DutyId;
+use std::time::Duration;
+
+use incumbent::{DutyId, clock};
 use incumbent_core::store::{Exchange, Expect, Lane, Store, Write};
 use incumbent_core::{LeaseName, keys};
 
@@ -52,6 +54,21 @@ pub async fn hold(store: &impl Store) {
     assert_eq!(write(store, lease(Expect::Absent, 0, 7, Some("m"))).await, Ok(applied(0)));
     let member = with_value(MEMBER, Expect::Absent, 100, false, &member_value("alive"));
     assert_eq!(write(store, member).await, Ok(applied(100)));
+}
+
+/// Takes `scheduler` as soon as whatever holds it up is over, and says how long that took.
+///
+/// # Panics
+///
+/// If nothing held it up.
+pub async fn take_at_last(store: &impl Store) -> Duration {
+    let since = clock::now();
+    let mut attempt = 1;
+    while write(store, take(0, attempt, 8)).await != Ok(applied(attempt)) {
+        attempt += 1;
+    }
+    assert!(attempt > 1, "the take had to wait");
+    clock::now().since(since)
 }
 
 /// Lets the member hold a lease in term 3, in another cluster.

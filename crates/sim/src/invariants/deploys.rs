@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::MemberId;
-use incumbent_core::records::Ask;
-use incumbent_core::records::{Intent, IntentState, MemberRecord, MemberState, Profile};
+use incumbent_core::records::{Ask, Intent, IntentState, Profile};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
 use incumbent_duties::records::{Catalog, Report};
@@ -80,12 +79,11 @@ impl Deploys {
         let member = MemberId::new(id);
         match kind {
             "member" => {
-                let record: Option<MemberRecord> = change.after();
-                let alive = record.is_some_and(|record| record.state == MemberState::Alive);
-                if alive {
-                    self.alive.insert(member)
+                let alive = &mut self.alive;
+                if change.lives() {
+                    alive.insert(member)
                 } else {
-                    self.alive.remove(&member)
+                    alive.remove(&member)
                 };
             }
             "profile" => match change.after() {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use incumbent_core::records::{Ask, Intent, IntentState, MemberRecord, MemberState, Profile};
+use incumbent_core::records::{Ask, Intent, IntentState, Profile};
 use incumbent_core::{LeaseName, MemberId};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
@@ -39,12 +39,12 @@ impl Ledger {
         let member = MemberId::new(id);
         match kind {
             "member" => {
-                let record: Option<MemberRecord> = change.after();
-                if record.is_some_and(|record| record.state == MemberState::Alive) {
-                    self.alive.insert(member);
+                let alive = &mut self.alive;
+                if change.lives() {
+                    alive.insert(member)
                 } else {
-                    self.alive.remove(&member);
-                }
+                    alive.remove(&member)
+                };
             }
             "roster" => match change.after() {
                 Some(roster) => drop(self.rosters.insert(member, roster)),

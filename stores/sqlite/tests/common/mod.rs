@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic)] // A test fails by panicking, its helpers too.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
@@ -137,6 +137,13 @@ pub fn child_with_mounts(mounts: &str, role: &str, place: &Place) -> Option<Comm
     command.args(flags).arg("sh");
     after(&mut command, mounts, role, place);
     Some(command)
+}
+
+/// Sees that a child has done all that its role asks for.
+pub fn assert_done(role: &str, output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains(&format!("done: {role}")), "{text}");
 }
 
 /// The same after a shell command in the directory of the files.
