@@ -16,6 +16,9 @@
 //! | [`outbox`] | what goes out: requests with their stamps and deadlines, and events |
 //! | [`leader`] | what the leader of the cluster does |
 //! | [`mutant`] | mistakes that can be planted in all of these, to show that checkers bite |
+//!
+//! Numbers such as F10 and O6 stand for failures: `docs/failures.md` in the repository tells what happened
+//! elsewhere (F) or here (O), and what happens now.
 
 pub mod backoff;
 mod candidacy;

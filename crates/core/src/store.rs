@@ -316,7 +316,7 @@ impl fmt::Debug for Version {
     }
 }
 
-/// Unique to one attempt to write: who, and the how-manieth attempt of theirs.
+/// Unique to one attempt to write: who wrote, and which of its attempts this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stamp {
     /// Drawn at random by each writer.

@@ -124,7 +124,7 @@ impl Cluster {
     /// The cluster of this name in a store.
     ///
     /// # Errors
-    /// If the name won't do.
+    /// If the name is not valid.
     pub fn new(store: impl Into<OpenStore>, name: &str) -> Result<Self, NameError> {
         names::check("cluster", name)?;
         Ok(Self { store: store.into(), name: name.into() })

@@ -65,7 +65,7 @@ pub enum OpenError {
 /// Why a node did not join. It is no member: whatever it may have written runs out.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// A name won't do. Nothing was sent.
+    /// A name is not valid. Nothing was sent.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The times don't fit together. Nothing was sent.
@@ -121,7 +121,7 @@ pub enum EnvironmentError {
 /// Why a node does not stand for a lease. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CampaignError {
-    /// The lease's name won't do.
+    /// The lease's name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// This node stands for the lease already: keep the one campaign, it doesn't stack (F19).
@@ -153,7 +153,7 @@ pub enum CampaignError {
 /// Why a node does not serve a family. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
-    /// The name of the family or of a duty won't do.
+    /// The name of the family or of a duty is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// This node serves the family already.
@@ -254,7 +254,7 @@ pub struct Unanswered;
 /// Why a question to the cluster, or a request to it, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
-    /// A name won't do. Nothing was sent.
+    /// A name is not valid. Nothing was sent.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The store failed. Its kind says whether a request may have been carried out.

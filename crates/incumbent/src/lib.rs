@@ -105,6 +105,9 @@
 //! and a slow store blocks no worker. All futures of this crate can be awaited on any executor.
 //!
 //! A forked child of the process leads nothing, whatever its parent did. It may join by itself.
+//!
+//! Numbers such as F10 and O6 stand for failures: `docs/failures.md` in the repository tells what happened
+//! elsewhere (F) or here (O), and what happens now.
 
 mod assertion;
 mod attempt;

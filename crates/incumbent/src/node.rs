@@ -242,7 +242,7 @@ impl Node {
     /// go on. Work that has a clone of its own node keeps the node from leaving by being dropped.
     ///
     /// # Errors
-    /// If the lease's name won't do, this node stands for it already, or it has left.
+    /// If the lease's name is not valid, this node stands for it already, or it has left.
     pub fn lead<F, Fut>(
         &self,
         candidacy: impl Into<Candidacy>,
@@ -348,7 +348,7 @@ impl Node {
     /// Stands for a lease, for those who want a guard instead of a closure.
     ///
     /// # Errors
-    /// If the lease's name won't do, this node stands for it already, or it has left.
+    /// If the lease's name is not valid, this node stands for it already, or it has left.
     pub fn campaign(&self, candidacy: impl Into<Candidacy>) -> Result<Campaign, CampaignError> {
         self.stand(&candidacy.into(), Some(Arc::clone(&self.inner)))
     }
@@ -359,7 +359,7 @@ impl Node {
     /// Dropped before it is ready, it gives back what it may have won (F18).
     ///
     /// # Errors
-    /// If the lease's name won't do, or the node has left.
+    /// If the lease's name is not valid, or the node has left.
     pub async fn try_lead(
         &self,
         candidacy: impl Into<Candidacy>,

@@ -30,6 +30,9 @@
 //! - [`FaultyStore`] puts any store behind a path that fails, for tests of your own.
 //! - [`ModelStore`] is a small store that is right, or makes one chosen [`Mistake`]. That is how
 //!   the kit shows that it bites: every mistake names the property that catches it.
+//!
+//! Numbers such as F10 and O6 stand for failures: `docs/failures.md` in the repository tells what happened
+//! elsewhere (F) or here (O), and what happens now.
 
 mod conformance;
 mod context;

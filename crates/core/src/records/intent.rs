@@ -45,7 +45,7 @@ pub enum Ask {
     },
     /// A duty shall run on this node: nowhere else if `required`. In force while it is open.
     Pin {
-        /// Which.
+        /// The duty.
         duty: String,
         /// The node's name.
         node: String,
@@ -55,12 +55,12 @@ pub enum Ask {
     },
     /// A duty shall not run. In force while it is open.
     Pause {
-        /// Which.
+        /// The duty.
         duty: String,
     },
     /// A duty shall move to this node once.
     Move {
-        /// Which.
+        /// The duty.
         duty: String,
         /// The node's name.
         node: String,
@@ -79,26 +79,26 @@ pub enum Ask {
     Freeze,
     /// No duty of this family shall move to a newer version. In force while it is open.
     Hold {
-        /// Which.
+        /// The family.
         family: String,
     },
     /// A version shall be tried so. In force while it is open.
     Canary {
         /// Of which family.
         family: String,
-        /// How.
+        /// How it is tried.
         canary: Canary,
     },
     /// All duties of this family shall move to this version, whatever spoke against it.
     Promote {
-        /// Which.
+        /// The family.
         family: String,
         /// The version; a later one is not meant.
         version: String,
     },
     /// No duty of this family shall run this version.
     Abort {
-        /// Which.
+        /// The family.
         family: String,
         /// The version; a later one is not meant.
         version: String,

@@ -43,7 +43,7 @@ impl Cluster {
     /// nowhere else. Replaces a former pin of the duty.
     ///
     /// # Errors
-    /// If a name won't do, or the store can't be reached.
+    /// If a name is not valid, or the store can't be reached.
     pub async fn pin(
         &self,
         duty: &str,

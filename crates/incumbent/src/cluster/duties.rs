@@ -121,7 +121,7 @@ impl Cluster {
     /// How one duty (`family/name`) stands; nothing if nobody knows it.
     ///
     /// # Errors
-    /// If the name won't do, the store can't be reached or a record can't be read.
+    /// If the name is not valid, the store can't be reached or a record can't be read.
     pub async fn duty(&self, duty: &str) -> Result<Option<DutyStanding>, ClusterError> {
         let (this, duty) = (self.clone(), DutyId::parse(duty)?);
         let picture = self.run(async move { this.read_picture().await }).await?;

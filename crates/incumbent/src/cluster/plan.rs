@@ -93,7 +93,7 @@ impl Cluster {
     /// it.
     ///
     /// # Errors
-    /// If the name won't do, the store can't be reached or a record can't be read.
+    /// If the name is not valid, the store can't be reached or a record can't be read.
     pub async fn explain(&self, duty: &str) -> Result<Option<Explanation>, ClusterError> {
         let duty = DutyId::parse(duty)?;
         let picture = self.picture().await?;

@@ -86,7 +86,7 @@ impl Cluster {
     /// [`Self::promote`] or [`Self::abort_rollout`].
     ///
     /// # Errors
-    /// If the name won't do or the store can't be reached.
+    /// If the name is not valid or the store can't be reached.
     pub async fn hold_rollout(&self, family: &str) -> Result<Asked, ClusterError> {
         check_family(family)?;
         self.ask(Ask::Hold { family: family.to_owned() }).await

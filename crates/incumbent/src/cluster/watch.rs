@@ -45,7 +45,7 @@ impl Cluster {
     /// Follows a lease, by the store's hints where it pushes and by looking once a second.
     ///
     /// # Errors
-    /// If the lease's name won't do. A store that can't be reached is tried again for as long
+    /// If the lease's name is not valid. A store that can't be reached is tried again for as long
     /// as it takes.
     pub fn watch_lease(&self, lease: &str) -> Result<LeaseWatch, ClusterError> {
         let lease = lease_name(lease)?;

@@ -48,7 +48,7 @@ impl Serving {
     /// [computed](super::Family::duties_with), the next computation replaces it.
     ///
     /// # Errors
-    /// If its name won't do. Then nothing was changed.
+    /// If its name is not valid. Then nothing was changed.
     pub fn add(&self, duty: impl Into<DutyDescription>) -> Result<(), NameError> {
         let duty = duty.into().0;
         self.listing.check(std::slice::from_ref(&duty))?;
@@ -69,7 +69,7 @@ impl Serving {
     /// Replaces the list of this node.
     ///
     /// # Errors
-    /// If a name won't do. Then nothing was changed.
+    /// If a name is not valid. Then nothing was changed.
     pub fn replace<L>(&self, duties: L) -> Result<(), NameError>
     where
         L: IntoIterator,
@@ -129,7 +129,7 @@ impl Node {
     /// how they start, end and stop.
     ///
     /// # Errors
-    /// If a name won't do, the node serves the family already, it joined without
+    /// If a name is not valid, the node serves the family already, it joined without
     /// [membership](crate::Builder::without_membership), or it has left.
     pub fn serve(&self, family: FamilyWork) -> Result<Serving, ServeError> {
         #[cfg(feature = "testing")]
