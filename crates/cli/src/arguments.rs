@@ -17,6 +17,8 @@ use crate::command::resign::{self, ResignArguments};
 use crate::command::rollout::RolloutCommand;
 #[cfg(target_os = "linux")]
 use crate::command::run::{self, RunArguments};
+#[cfg(feature = "serve")]
+use crate::command::serve::{self, ServeArguments};
 use crate::command::status;
 use crate::command::store::StoreCommand;
 use crate::command::top;
@@ -80,6 +82,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = run::EXAMPLES)]
     Run(RunArguments),
+    /// Serve the cluster over HTTP: to programs in any language, load balancers and operators
+    #[cfg(feature = "serve")]
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(ServeArguments),
     /// Members, leases and duties as they stand
     #[command(after_help = status::EXAMPLES)]
     Status,

@@ -13,6 +13,8 @@ pub(crate) mod resign;
 pub(crate) mod rollout;
 #[cfg(target_os = "linux")]
 pub(crate) mod run;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod top;

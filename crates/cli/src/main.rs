@@ -131,6 +131,8 @@ fn run(arguments: &Arguments, matches: &ArgMatches) -> Outcome {
         Command::DemoNode(node) => demo::node::run(&session.place, node),
         #[cfg(target_os = "linux")]
         Command::Run(run) => command::run::run(&session, run),
+        #[cfg(feature = "serve")]
+        Command::Serve(serve) => command::serve::run(&session, serve),
         Command::Status => session.block_on(command::status::run(&session)),
         Command::Leader(leader) => session.block_on(command::leader::run(&session, leader)),
         Command::Top => session.block_on(command::top::run(&session)),

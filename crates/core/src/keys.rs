@@ -96,6 +96,12 @@ pub fn board() -> Key {
     Kind::Board.only()
 }
 
+/// What operators did of late.
+#[must_use]
+pub fn audit() -> Key {
+    Kind::Audit.only()
+}
+
 /// All members.
 #[must_use]
 pub fn members() -> Key {
@@ -172,10 +178,12 @@ pub enum Kind {
     View,
     /// See [`board`].
     Board,
+    /// See [`audit`].
+    Audit,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Member,
         Self::Profile,
         Self::Catalog,
@@ -188,6 +196,7 @@ impl Kind {
         Self::Intent,
         Self::View,
         Self::Board,
+        Self::Audit,
     ];
 
     /// What the keys of this kind begin with.
@@ -205,6 +214,7 @@ impl Kind {
             Self::Intent => "intent",
             Self::View => "view",
             Self::Board => "board",
+            Self::Audit => "audit",
         }
     }
 
@@ -349,6 +359,7 @@ mod tests {
             (intent("i"), Kind::Intent),
             (view(), Kind::View),
             (board(), Kind::Board),
+            (audit(), Kind::Audit),
         ];
         for (key, kind) in kinds {
             assert_eq!(Kind::of(&key), Some(kind), "{key}");

@@ -4,6 +4,7 @@
 //! versions can run side by side. A record that can't be read is never taken for absent, closed
 //! or free.
 
+mod audit;
 mod board;
 mod evidence;
 mod intent;
@@ -16,6 +17,7 @@ mod view;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use audit::{Act, Audit, MAX_ACTS};
 pub use board::Board;
 pub use evidence::{Evidence, Mark, ProcessEvidence};
 pub use intent::{Ask, Intent, IntentState};

@@ -14,7 +14,7 @@ pub use roster::Roster;
 
 use incumbent_core::keys::Kind;
 use incumbent_core::records::{
-    Board, Content, Intent, LeaseRecord, MemberRecord, Profile, Unreadable, View, shortened,
+    Audit, Board, Content, Intent, LeaseRecord, MemberRecord, Profile, Unreadable, View, shortened,
 };
 use incumbent_core::store::Record;
 
@@ -34,6 +34,7 @@ pub fn flaw(record: &Record) -> Option<Unreadable> {
         Kind::Intent => Intent::read(record).err(),
         Kind::View => View::read(record).err(),
         Kind::Board => Board::read(record).err(),
+        Kind::Audit => Audit::read(record).err(),
         Kind::Once => flaw_of_once(record),
         _ => None,
     }

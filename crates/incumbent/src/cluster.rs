@@ -1,6 +1,7 @@
 //! A cluster seen from outside: who leads, who is a member, and what an operator asks for.
 
 mod asks;
+mod audit;
 mod duties;
 mod intents;
 mod journal;

@@ -209,8 +209,8 @@ pub use cluster::Journal;
 pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
 pub use incumbent_core::records::{
-    Ask, Canary, Change, ChangeKind, ClusterLead, HostIdentity, Intent, IntentState, MemberState,
-    Overdue, Unreadable,
+    Act, Ask, Canary, Change, ChangeKind, ClusterLead, HostIdentity, Intent, IntentState,
+    MemberState, Overdue, Unreadable,
 };
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use incumbent_core::keys::{self, Kind};
 use incumbent_core::records::{
-    Ask, Board, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord,
-    MemberState, Profile, Unreadable, salvage,
+    Ask, Audit, Board, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord,
+    MemberRecord, MemberState, Profile, Unreadable, salvage,
 };
 use incumbent_core::settings::MAX_TTL;
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Record, Write};
@@ -355,6 +355,7 @@ fn blank(key: &Key) -> Option<Vec<u8>> {
         }
         .bytes(),
         Kind::Rollout => Rollout::none(0).bytes(),
+        Kind::Audit => Audit::fresh().bytes(),
         _ => return None,
     })
 }

@@ -111,6 +111,9 @@ impl Members {
                 Remedy::Replace,
                 "The last moves are forgotten, and which nodes duties avoid.".to_owned(),
             ),
+            Some(Kind::Audit) => {
+                (Remedy::Replace, "The last acts of operators are forgotten.".to_owned())
+            }
             Some(Kind::Rollout) => (
                 Remedy::Replace,
                 "Unless the present leader knows it, it is forgotten which versions were aborted \

@@ -1,0 +1,171 @@
+//! `incumbent serve`: the cluster over HTTP.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use incumbent::{ClusterLead, Node};
+use incumbent_serve::{Access, Address, Listener, Options, ServeError, Service, agent_check};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::exit::{Code, Failure, Outcome};
+use crate::interrupt;
+use crate::out::say;
+use crate::session::Session;
+use crate::{setting, span};
+
+/// What `--help` shows below.
+pub(crate) const EXAMPLES: &str = "\
+Programs in any language hold leases through it, load balancers ask it who leads, and operators look
+and steer: docs/http.md has all of it. It listens on 127.0.0.1:7070 unless something else is said.
+Elsewhere than on loopback it asks for a token.
+
+Examples:
+  incumbent serve
+  incumbent serve --unix /run/incumbent.sock
+  incumbent serve --listen 0.0.0.0:7070 --token-file /etc/incumbent/tokens
+  curl -s localhost:7070/leader/scheduler
+  curl -sN --unix-socket /run/incumbent.sock -X POST localhost/v1/leases/scheduler/hold \\
+       -H 'content-type: application/json' -d '{\"name\": \"billing-1\"}'";
+
+/// Where it listens unless something else is said.
+const USUAL: &str = "127.0.0.1:7070";
+
+/// How, and to whom.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServeArguments {
+    /// Listen on this address and port [default: 127.0.0.1:7070, unless --unix is given]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<SocketAddr>,
+    /// Listen on a Unix socket at this path: its clients' deaths are noticed at once
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// What this node is called [default: the host's name]
+    #[arg(long, value_name = "NAME", env = "INCUMBENT_NODE", hide_env_values = true)]
+    node: Option<String>,
+    /// How long others wait for this node, and for clients that don't say [default: 15s] [env: INCUMBENT_TTL]
+    #[arg(long, value_name = "SPAN", value_parser = span::ttl)]
+    ttl: Option<Duration>,
+    /// The lease that `GET /` and --agent-check speak of [default: the cluster's own leader]
+    #[arg(long, value_name = "NAME")]
+    lease: Option<String>,
+    /// Answer HAProxy's agent checks here: up if --lease is held here, otherwise maint
+    #[arg(long, value_name = "ADDRESS", requires = "lease")]
+    agent_check: Option<SocketAddr>,
+    /// Let only those in who have a token in this file: role, name and token in each line
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Take requests for this host name too; otherwise for localhost alone, unless tokens are needed
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Refuse all that changes anything
+    #[arg(long)]
+    read_only: bool,
+    /// Below which directory trust files are made: one on tmpfs [default: /dev/shm]
+    #[arg(long, value_name = "PATH")]
+    trust_dir: Option<PathBuf>,
+}
+
+/// Serves until it is told to end, and then until no client may trust any more.
+pub(crate) fn run(session: &Session, arguments: &ServeArguments) -> Outcome {
+    session.block_on(serve(session, arguments))
+}
+
+async fn serve(session: &Session, arguments: &ServeArguments) -> Outcome {
+    let service = service(session, arguments).await?;
+    let (stop, stopped) = watch::channel(false);
+    let mut tasks = Vec::new();
+    for address in arguments.addresses() {
+        let listener = Listener::bind(&address, &service).await?;
+        if let Some(address) = listener.address() {
+            session.remark(format!("listening on {address}"));
+            if session.json {
+                say!("{}", serde_json::json!({ "listening": address.to_string() }));
+            }
+        }
+        let (service, until) = (service.clone(), until(stopped.clone()));
+        let task = async move { listener.serve(&service, until).await };
+        tasks.push(tokio::runtime::Handle::current().spawn(task));
+    }
+    if let (Some(address), Some(lease)) = (arguments.agent_check, &arguments.lease) {
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            Failure::new(Code::Unsupervised, format!("can't listen on {address}: {error}"))
+        })?;
+        session.remark(format!("answering agent checks on {}", listener.local_addr()?));
+        let check = agent_check(listener, service.clone(), lease.clone(), until(stopped));
+        tasks.push(tokio::runtime::Handle::current().spawn(check));
+    }
+    let signal = interrupt::received().await;
+    session.remark(format!("{signal}: letting clients end; once more ends at once"));
+    let ended = tokio::select! {
+        () = service.shut_down() => true,
+        _ = interrupt::received() => false,
+    };
+    let _ = stop.send(true);
+    if !ended {
+        return Err(Failure::new(
+            Code::Interrupted,
+            "interrupted; clients trust for up to their ttl",
+        ));
+    }
+    for task in tasks {
+        let _ = task.await;
+    }
+    // Others take over what this node itself did, which is little.
+    let _ = service.node().leave().await;
+    Ok(())
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Service> {
+    let ttl = setting::ttl(arguments.ttl, &session.config)?.value;
+    let mut access = Access::open().read_only(arguments.read_only);
+    if let Some(path) = &arguments.token_file {
+        access = access.with_token_file(path).map_err(Failure::usage)?;
+    }
+    for host in &arguments.allow_host {
+        access = access.with_host(host);
+    }
+    let store = session.place.open().await?;
+    let mut builder = Node::builder()
+        .cluster(&session.place.cluster)
+        .ttl(ttl)
+        .cluster_lead(ClusterLead::IfNeeded);
+    let named = arguments.node.clone().filter(|name| !name.is_empty());
+    let filed = || session.config.node.as_ref().map(|it| it.value.clone());
+    if let Some(name) = named.or_else(filed) {
+        builder = builder.name(name);
+    }
+    let node = builder.join(store).await?;
+    let mut options = Options::default();
+    options.access = access;
+    options.lease = arguments.lease.clone();
+    options.ttl = ttl;
+    options.trust_directory = arguments.trust_dir.clone();
+    Ok(Service::new(node, options)?)
+}
+
+impl ServeArguments {
+    fn addresses(&self) -> Vec<Address> {
+        let mut all: Vec<Address> = self.listen.iter().copied().map(Address::Tcp).collect();
+        all.extend(self.unix.iter().cloned().map(Address::Unix));
+        if all.is_empty() {
+            all.extend(USUAL.parse().map(Address::Tcp));
+        }
+        all
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Unsafe(_) => Self::usage(error),
+            ServeError::Io(..) => Self::new(Code::Unsupervised, error),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A request that was let in, and what it asks.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::access::Who;
+use crate::peer::Peer;
+use crate::problem::{MEDIA_TYPE, Problem};
+use crate::service::Service;
+
+/// A request that was let in.
+pub(crate) struct Call {
+    pub(crate) service: Service,
+    /// The path as it was asked for, with what this is mounted under.
+    pub(crate) path: String,
+    pub(crate) parameters: Vec<(String, String)>,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) peer: Option<Arc<Peer>>,
+    pub(crate) who: Who,
+}
+
+/// What is answered.
+pub(crate) type Answer = Result<Response, Problem>;
+
+impl Call {
+    /// A part of the path. The table of routes names them, so that one is always there.
+    pub(crate) fn parameter(&self, name: &str) -> &str {
+        let found = self.parameters.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// A part of the query.
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Refuses what isn't known, for it is mostly mistyped.
+    pub(crate) fn know(&self, names: &[&str]) -> Result<(), Problem> {
+        match self.query.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                let name: String = name.chars().take(32).collect();
+                Err(Problem::bad(format!("the query has {name:?}, and known are: {known}")))
+            }
+        }
+    }
+
+    /// The body.
+    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let kind = self.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            let said = "send it with `Content-Type: application/json`, also if it is only {}";
+            return Err(Problem::new(&MEDIA_TYPE, said));
+        }
+        let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
+        serde_json::from_slice(body)
+            .map_err(|error| Problem::bad(format!("the body can't be understood: {error}")))
+    }
+}
+
+/// An answer of this document.
+pub(crate) fn json<T: Serialize>(status: StatusCode, document: &T) -> Response {
+    let bytes = serde_json::to_vec(document).unwrap_or_default();
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// The parts of a query.
+pub(crate) fn query(text: &str) -> Vec<(String, String)> {
+    let decoded = |text: &str| {
+        let text = text.replace('+', " ");
+        percent_decode_str(&text).decode_utf8_lossy().into_owned()
+    };
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decoded(name), decoded(value)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_decoded() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let read = query("after=7.free&wait=30s&&to=a+b%2Fc&x");
+        let expected =
+            [pair("after", "7.free"), pair("wait", "30s"), pair("to", "a b/c"), pair("x", "")];
+        assert_eq!(read, expected);
+    }
+}

@@ -1,0 +1,81 @@
+//! What requests say.
+
+use std::collections::BTreeMap;
+
+use crate::document::request;
+
+request! {
+    /// A candidacy of a process for a lease.
+    HoldRequest {
+        /// Who is to hold it, as people will see it.
+        name: String,
+        /// Where others can reach it.
+        address: Option<String>,
+        /// What others can read beside the name.
+        payload: Option<String>,
+        /// Whatever operators sort it by.
+        labels: Option<BTreeMap<String, String>>,
+        /// Whether to wait for the lease (true), and for `acquire` how long.
+        wait: Option<Wait>,
+        /// How long others wait for this process should all trace of it be lost.
+        ttl: Option<String>,
+        /// How long its work may take to end.
+        grace: Option<String>,
+        /// Who goes first when the lease is free.
+        priority: Option<u8>,
+        /// `wait`, or `ended`: the promise that the connection is direct and that this process stops its work before it closes it.
+        on_close: Option<OnClose>,
+    }
+    /// The question how long a hold may be trusted.
+    TrustRequest {
+        /// Comes back in the answer; 64 bytes at most.
+        nonce: Option<String>,
+    }
+    /// Nothing more to say.
+    NothingRequest {}
+    /// To whom.
+    ToRequest {
+        /// A node's name, or for a transfer a member's id.
+        to: String,
+    }
+    /// Where a duty is wanted.
+    PinRequest {
+        /// The node's name.
+        node: String,
+        /// Whether it rather shall not run than elsewhere.
+        required: Option<bool>,
+    }
+}
+
+/// Whether to wait, or how long.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Wait {
+    /// Or not.
+    Whether(bool),
+    /// So long.
+    Long(String),
+}
+
+impl crate::document::Schema for Wait {
+    fn schema(_: &mut crate::document::Schemas) -> serde_json::Value {
+        serde_json::json!({ "anyOf": [{ "type": "boolean" }, { "type": "string" }] })
+    }
+}
+
+/// What the end of the connection means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OnClose {
+    /// Nothing: told trust runs out.
+    #[default]
+    Wait,
+    /// The client has ended its work before.
+    Ended,
+}
+
+impl crate::document::Schema for OnClose {
+    fn schema(_: &mut crate::document::Schemas) -> serde_json::Value {
+        serde_json::json!({ "type": "string", "enum": ["wait", "ended"] })
+    }
+}

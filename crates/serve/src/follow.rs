@@ -1,0 +1,59 @@
+//! Following leases that somebody asks about, so that the next question is answered from memory.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use incumbent::{Cluster, LeaseState, LeaseWatch, clock};
+
+use crate::problem::Problem;
+
+/// So many leases are followed for those who ask; of more, those are forgotten that nobody asked
+/// about for the longest time.
+const MOST: usize = 1024;
+
+/// The leases that are followed.
+#[derive(Debug, Default)]
+pub(crate) struct Follows(Mutex<HashMap<String, Arc<Followed>>>);
+
+/// A lease that is followed for as long as somebody has this.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    watch: LeaseWatch,
+    asked: AtomicU64,
+}
+
+impl Follows {
+    /// Follows a lease, if it isn't followed already.
+    pub(crate) fn follow(&self, cluster: &Cluster, lease: &str) -> Result<Arc<Followed>, Problem> {
+        let mut follows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::now().as_nanos();
+        if let Some(known) = follows.get(lease) {
+            known.asked.store(now, Ordering::Relaxed);
+            return Ok(Arc::clone(known));
+        }
+        let followed =
+            Arc::new(Followed { watch: cluster.watch_lease(lease)?, asked: AtomicU64::new(now) });
+        if follows.len() >= MOST {
+            let oldest = follows.iter().min_by_key(|(_, it)| it.asked.load(Ordering::Relaxed));
+            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
+                follows.remove(&name);
+            }
+        }
+        follows.insert(lease.to_owned(), Arc::clone(&followed));
+        Ok(followed)
+    }
+}
+
+impl Followed {
+    /// What was last seen, and how long ago that was asked for.
+    pub(crate) fn known(&self) -> Option<(LeaseState, Duration)> {
+        self.watch.known()
+    }
+
+    /// Waits for a state that passes the test.
+    pub(crate) async fn when(&self, test: impl Fn(&LeaseState) -> bool) -> Option<LeaseState> {
+        self.watch.when(test).await
+    }
+}

@@ -1,0 +1,241 @@
+//! Where requests come in: TCP and Unix sockets, with limits.
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+#[cfg(target_os = "linux")]
+use tokio::net::UnixListener;
+use tower_service::Service as _;
+
+use crate::peer::{Connection, Peer};
+use crate::service::Service;
+
+/// How many connections there are at most.
+const CONNECTIONS: usize = 4096;
+/// How long the headers of a request may take, and a connection may be idle.
+const HEADERS: Duration = Duration::from_secs(30);
+/// How large they may be.
+const HEADER_BYTES: usize = 16 * 1024;
+/// How long connections have to end when the server does.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An address and a port.
+    Tcp(SocketAddr),
+    /// A path.
+    Unix(PathBuf),
+}
+
+/// Where requests come in.
+pub struct Listener {
+    socket: Socket,
+    #[cfg(feature = "tls")]
+    tls: Option<crate::tls::Tls>,
+}
+
+enum Socket {
+    Tcp(TcpListener),
+    #[cfg(target_os = "linux")]
+    Unix(UnixListener, PathBuf),
+}
+
+/// Why requests can't be taken.
+#[derive(Debug)]
+pub enum ServeError {
+    /// It isn't safe: says what is missing.
+    Unsafe(String),
+    /// The system doesn't allow it.
+    Io(Address, std::io::Error),
+}
+
+impl Listener {
+    /// Listens. Elsewhere than on loopback and on Unix sockets only if a token or a certificate is
+    /// needed.
+    ///
+    /// # Errors
+    /// If that isn't so, or the system doesn't allow it.
+    pub async fn bind(address: &Address, service: &Service) -> Result<Self, ServeError> {
+        let wrong = |error| ServeError::Io(address.clone(), error);
+        match address {
+            Address::Tcp(at) if !at.ip().is_loopback() && !service.access().needs_token() => {
+                Err(ServeError::Unsafe(format!(
+                    "{at} can be reached from elsewhere, and nothing says who may: give a token file \
+                     (--token-file) or certificates (--tls-cert, --tls-key, --tls-client-ca), or \
+                     listen on 127.0.0.1"
+                )))
+            }
+            Address::Tcp(at) => {
+                let listener = TcpListener::bind(at).await.map_err(wrong)?;
+                Ok(Self::new(Socket::Tcp(listener)))
+            }
+            Address::Unix(path) => Self::unix(path).map_err(wrong),
+        }
+    }
+
+    fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn unix(path: &std::path::Path) -> std::io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+
+        // One that nobody listens on is left from a process that was killed.
+        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        Ok(Self::new(Socket::Unix(listener, path.to_owned())))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn unix(_: &std::path::Path) -> std::io::Result<Self> {
+        Err(std::io::Error::other("Unix sockets are served on Linux alone"))
+    }
+
+    /// Where it listens: the port that the system chose, if it was to.
+    #[must_use]
+    pub fn address(&self) -> Option<Address> {
+        match &self.socket {
+            Socket::Tcp(listener) => listener.local_addr().ok().map(Address::Tcp),
+            #[cfg(target_os = "linux")]
+            Socket::Unix(_, path) => Some(Address::Unix(path.clone())),
+        }
+    }
+
+    /// Takes requests until `stop` is ready; then lets those end that are under way.
+    pub async fn serve(self, service: &Service, stop: impl Future<Output = ()>) {
+        let (router, graceful) = (service.router(), GracefulShutdown::new());
+        let open = Arc::new(AtomicUsize::new(0));
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                accepted = self.accept() => accepted,
+            };
+            let Ok((stream, peer)) = accepted else {
+                // No more files, for instance: that passes.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
+                open.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let (router, watcher, open) = (router.clone(), graceful.watcher(), Arc::clone(&open));
+            service.spawn(async move {
+                converse(stream, peer, router, watcher).await;
+                open.fetch_sub(1, Ordering::AcqRel);
+            });
+        }
+        let _ = tokio::time::timeout(CLOSING, graceful.shutdown()).await;
+    }
+
+    async fn accept(&self) -> std::io::Result<(Box<dyn Both>, Peer)> {
+        match &self.socket {
+            Socket::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let _ = stream.set_nodelay(true);
+                let peer = Peer::tcp(&stream)?;
+                Ok((Box::new(stream), peer))
+            }
+            #[cfg(target_os = "linux")]
+            Socket::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                let peer = Peer::unix(&stream)?;
+                Ok((Box::new(stream), peer))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if let Socket::Unix(_, path) = &self.socket {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A connection of any kind.
+trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
+
+async fn converse(
+    stream: Box<dyn Both>,
+    peer: Peer,
+    router: Router,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let peer = Arc::new(peer);
+    let stream = TokioIo::new(Connection::new(stream, Arc::clone(&peer)));
+    let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&peer));
+        let mut router = router.clone();
+        async move { router.call(request.map(Body::new)).await }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .max_buf_size(HEADER_BYTES)
+        .keep_alive(true);
+    #[cfg(feature = "http2")]
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(128)
+        .max_header_list_size(16 * 1024)
+        .keep_alive_interval(Duration::from_secs(30));
+    let conversation = watcher.watch(builder.serve_connection(stream, answer).into_owned());
+    // How it ended is noted by the connection itself.
+    let _ = conversation.await;
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "http://{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsafe(said) => f.write_str(said),
+            Self::Io(address, error) => {
+                write!(
+                    f,
+                    "can't listen on {address}: {error}. Choose another with --listen or --unix"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}

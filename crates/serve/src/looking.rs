@@ -1,0 +1,182 @@
+//! Looking at a cluster.
+
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use incumbent::{Ask, DutyId, StoreHealth};
+
+use crate::call::{Answer, Call, json};
+use crate::documents::{
+    ClusterDocument, DutyDocument, ExplanationDocument, HistoryDocument, IntentsDocument,
+    LeaseDocument, MoveDocument, PlanDocument, cursor, millis,
+};
+use crate::holding::{LONGEST_WAIT, party};
+use crate::problem::{NOT_FOUND, Problem};
+use crate::span;
+
+/// `GET /v1/cluster`.
+pub(crate) async fn cluster(call: Call) -> Answer {
+    call.know(&[])?;
+    let (service, node) = (&call.service, call.service.node());
+    let health = node.health();
+    let document = ClusterDocument {
+        cluster: service.cluster().name().to_owned(),
+        store: service.cluster().store().capabilities().kind.to_owned(),
+        node: node.name().to_owned(),
+        member: node.member().map(|member| member.as_str().to_owned()),
+        version: env!("CARGO_PKG_VERSION"),
+        read_only: service.access().is_read_only(),
+        trust_left_ms: millis(health.trust_left),
+        last_beat_ms: millis(health.last_beat),
+        store_fails: match health.store {
+            StoreHealth::Fails { error, .. } => Some(error),
+            _ => None,
+        },
+        clusters: vec![service.cluster().name().to_owned()],
+        holds: service.holds().count(),
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// `GET /v1/leases`.
+pub(crate) async fn leases(call: Call) -> Answer {
+    call.know(&[])?;
+    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    Ok(json(StatusCode::OK, &snapshot.leases_document()))
+}
+
+/// `GET /v1/leases/{lease}`, at once or when it isn't as it was.
+pub(crate) async fn lease(call: Call) -> Answer {
+    call.know(&["after", "wait"])?;
+    let (service, lease) = (&call.service, call.parameter("lease"));
+    let wait = match call.query("wait") {
+        Some(wait) => span::read("wait", wait, Duration::ZERO, LONGEST_WAIT)?,
+        None => Duration::ZERO,
+    };
+    let state = match call.query("after") {
+        None => service.cluster().lease(lease).await?,
+        Some(after) => {
+            check_cursor(after)?;
+            let _place = service.holds().place(party(call.peer.as_deref()))?;
+            let followed = service.follow(lease)?;
+            let changed = followed.when(|state| cursor(state) != after);
+            match tokio::time::timeout(wait, changed).await {
+                Ok(Some(state)) => state,
+                Ok(None) | Err(_) => service.cluster().lease(lease).await?,
+            }
+        }
+    };
+    let mut response = json(StatusCode::OK, &LeaseDocument::from(&state));
+    if let Ok(term) = HeaderValue::from_str(&format!("\"{}\"", state.term)) {
+        response.headers_mut().insert(header::ETAG, term);
+    }
+    Ok(response)
+}
+
+/// A cursor that nobody gave out would be answered at once, again and again.
+fn check_cursor(after: &str) -> Result<(), Problem> {
+    let term = after.strip_suffix(".free").unwrap_or(after);
+    match term.parse::<u64>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Problem::bad("after is the cursor of a lease, such as 7 or 7.free")),
+    }
+}
+
+/// `GET /v1/members`.
+pub(crate) async fn members(call: Call) -> Answer {
+    call.know(&[])?;
+    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    Ok(json(StatusCode::OK, &snapshot.members_document()))
+}
+
+/// `GET /v1/duties`.
+pub(crate) async fn duties(call: Call) -> Answer {
+    call.know(&[])?;
+    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    Ok(json(StatusCode::OK, &snapshot.duties_document()))
+}
+
+/// `GET /v1/duties/{duty}`.
+pub(crate) async fn duty(call: Call) -> Answer {
+    call.know(&[])?;
+    let duty = call.parameter("duty");
+    let standing = call.service.cluster().duty(duty).await?.ok_or_else(|| unknown(duty))?;
+    Ok(json(StatusCode::OK, &DutyDocument::from(&standing)))
+}
+
+/// `GET /v1/duties/{duty}/explain`.
+pub(crate) async fn explain(call: Call) -> Answer {
+    call.know(&[])?;
+    let duty = call.parameter("duty");
+    let explained = call.service.cluster().explain(duty).await?.ok_or_else(|| unknown(duty))?;
+    let document = ExplanationDocument {
+        duty: DutyDocument::from(&explained.duty),
+        explanation: explained.lines,
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+fn unknown(duty: &str) -> Problem {
+    let said =
+        format!("nobody knows the duty {duty:?}: GET /v1/duties lists those that live nodes know");
+    Problem::new(&NOT_FOUND, said)
+}
+
+/// `GET /v1/plan`: as things are, or as they would be.
+pub(crate) async fn plan(call: Call) -> Answer {
+    const NAMES: &[&str] =
+        &["drain", "undrain", "cordon", "uncordon", "move", "pin", "pause", "resume", "to"];
+    call.know(NAMES)?;
+    let to = || {
+        let missing = || Problem::bad("say to which node, by to=NODE");
+        call.query("to").map(ToOwned::to_owned).ok_or_else(missing)
+    };
+    let duty =
+        |name: &str| -> Result<String, Problem> { Ok(DutyId::parse(name)?.as_str().to_owned()) };
+    let (mut wishes, mut without) = (Vec::new(), Vec::new());
+    for (name, value) in &call.query {
+        match name.as_str() {
+            "drain" => wishes.push(Ask::Drain { node: value.clone() }),
+            "cordon" => wishes.push(Ask::Cordon { node: value.clone() }),
+            "move" => wishes.push(Ask::Move { duty: duty(value)?, node: to()? }),
+            "pin" => {
+                wishes.push(Ask::Pin { duty: duty(value)?, node: to()?, required: false });
+            }
+            "pause" => wishes.push(Ask::Pause { duty: duty(value)? }),
+            "undrain" => without.push(Ask::Drain { node: value.clone() }),
+            "uncordon" => without.push(Ask::Cordon { node: value.clone() }),
+            "resume" => without.push(Ask::Pause { duty: duty(value)? }),
+            _ => {}
+        }
+    }
+    let preview = call.service.cluster().plan_if(wishes, |wish| without.contains(wish)).await?;
+    Ok(json(StatusCode::OK, &PlanDocument::from(preview)))
+}
+
+/// `GET /v1/history`.
+pub(crate) async fn history(call: Call) -> Answer {
+    call.know(&["lease", "duty"])?;
+    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    let (lease, duty) = (call.query("lease"), call.query("duty"));
+    let leases = snapshot.leases.iter().filter(|state| match (lease, duty) {
+        (Some(lease), _) => state.lease == lease,
+        (None, duty) => duty.is_none(),
+    });
+    let moves = snapshot.work.moves.iter().filter(|moved| match (duty, lease) {
+        (Some(duty), _) => moved.duty.as_str() == duty || moved.duty.family() == duty,
+        (None, lease) => lease.is_none(),
+    });
+    let document = HistoryDocument {
+        leases: leases.map(LeaseDocument::from).collect(),
+        moves: moves.map(MoveDocument::from).collect(),
+        as_of_ms: snapshot.at_ms,
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// `GET /v1/intents`.
+pub(crate) async fn intents(call: Call) -> Answer {
+    call.know(&[])?;
+    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    Ok(json(StatusCode::OK, &IntentsDocument { intents: snapshot.intent_documents() }))
+}

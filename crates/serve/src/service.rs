@@ -1,0 +1,155 @@
+//! A node's cluster, served.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use incumbent::{Cluster, Node};
+use tokio::runtime::Handle;
+
+use crate::access::Access;
+use crate::events::News;
+use crate::follow::{Followed, Follows};
+use crate::hold::{draw, hex};
+use crate::holds::Holds;
+use crate::problem::Problem;
+use crate::route;
+use crate::snapshot::Snapshots;
+use crate::trust_file::TrustFiles;
+
+/// How a cluster is served. All has a default.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Who gets in.
+    pub access: Access,
+    /// The lease that `GET /` and the agent check speak of; the cluster's own leader without it.
+    pub lease: Option<String>,
+    /// The ttl of holds that ask for none (15 s).
+    pub ttl: Duration,
+    /// The shortest ttl that a hold may ask for (3 s; less only for tests).
+    pub least_ttl: Duration,
+    /// Below which directory trust files are made: one on tmpfs.
+    pub trust_directory: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            access: Access::default(),
+            lease: None,
+            ttl: Duration::from_secs(15),
+            least_ttl: Duration::from_secs(3),
+            trust_directory: None,
+        }
+    }
+}
+
+/// A node's cluster, served over HTTP. Clones are handles to the same.
+#[derive(Clone, Debug)]
+pub struct Service(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    node: Node,
+    options: Options,
+    runtime: Handle,
+    holds: Arc<Holds>,
+    follows: Follows,
+    snapshots: Snapshots,
+    news: News,
+    trust_files: TrustFiles,
+}
+
+impl Service {
+    /// Serves the cluster of a node. Its tasks run on the tokio runtime on which this is called.
+    ///
+    /// # Errors
+    /// If it isn't called on a tokio runtime, or the system gives no randomness.
+    pub fn new(node: Node, options: Options) -> std::io::Result<Self> {
+        let runtime = Handle::try_current().map_err(std::io::Error::other)?;
+        let run = draw().ok_or_else(|| std::io::Error::other("the system gives no randomness"))?;
+        let run = hex(&run);
+        let trust_files = TrustFiles::new(options.trust_directory.as_deref(), &run);
+        Ok(Self(Arc::new(Inner {
+            node,
+            options,
+            runtime,
+            holds: Arc::default(),
+            follows: Follows::default(),
+            snapshots: Snapshots::default(),
+            news: News::new(run.get(..8).unwrap_or_default()),
+            trust_files,
+        })))
+    }
+
+    /// All that docs/http.md describes, to be mounted under any prefix.
+    pub fn router(&self) -> Router {
+        route::router(self)
+    }
+
+    /// Takes no more holds and lets each end in order: `stopping`, its grace, and the end of told
+    /// trust. Ready when no client may trust any more.
+    pub async fn shut_down(&self) {
+        self.0.holds.shut_down().await;
+    }
+
+    /// The node that it serves.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// Whether somebody holds this lease here at this moment: a client, or the node itself.
+    #[must_use]
+    pub fn holds_lease(&self, lease: &str) -> bool {
+        self.0.holds.holder(lease).is_some() || self.0.node.is_leader(lease)
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        self.0.node.cluster()
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.options.access
+    }
+
+    /// The lease that is asked about if none is named.
+    pub(crate) fn lease(&self) -> &str {
+        self.0.options.lease.as_deref().unwrap_or("incumbent/leader")
+    }
+
+    pub(crate) fn ttl(&self) -> Duration {
+        self.0.options.ttl
+    }
+
+    pub(crate) fn least_ttl(&self) -> Duration {
+        self.0.options.least_ttl
+    }
+
+    pub(crate) fn holds(&self) -> &Arc<Holds> {
+        &self.0.holds
+    }
+
+    pub(crate) fn snapshots(&self) -> &Snapshots {
+        &self.0.snapshots
+    }
+
+    pub(crate) fn news(&self) -> &News {
+        &self.0.news
+    }
+
+    pub(crate) fn trust_files(&self) -> &TrustFiles {
+        &self.0.trust_files
+    }
+
+    pub(crate) fn follow(&self, lease: &str) -> Result<Arc<Followed>, Problem> {
+        self.0.follows.follow(self.cluster(), lease)
+    }
+
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.runtime.spawn(task);
+    }
+}

@@ -1,0 +1,101 @@
+//! The whole cluster, read once for all who ask at about the same time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::{Ask, Cluster, ClusterError, LeaseState, Member, Moment, Workload, clock};
+use tokio::sync::Mutex;
+
+use crate::documents::{
+    DutiesDocument, DutyDocument, IntentDocument, LeaseDocument, LeasesDocument, MemberDocument,
+    MembersDocument,
+};
+use crate::problem::Problem;
+
+/// Requests within this share one reading.
+const SHARED: Duration = Duration::from_millis(200);
+
+/// The last reading.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots(Mutex<Option<(Moment, Arc<Snapshot>)>>);
+
+/// The whole cluster, as it was read.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) leases: Vec<LeaseState>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) work: Workload,
+    pub(crate) at_ms: u64,
+}
+
+impl Snapshots {
+    /// One that isn't older than a moment.
+    pub(crate) async fn recent(&self, cluster: &Cluster) -> Result<Arc<Snapshot>, Problem> {
+        // Who comes meanwhile waits for the same reading.
+        let mut last = self.0.lock().await;
+        if let Some((at, known)) = last.as_ref().filter(|(at, _)| clock::now().since(*at) < SHARED)
+        {
+            let _ = at;
+            return Ok(Arc::clone(known));
+        }
+        let at = clock::now();
+        let fresh = Arc::new(Snapshot::read(cluster).await?);
+        *last = Some((at, Arc::clone(&fresh)));
+        Ok(fresh)
+    }
+}
+
+impl Snapshot {
+    /// Reads all of it.
+    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, ClusterError> {
+        let at_ms = clock::wall_ms();
+        let (leases, members, work) =
+            tokio::join!(cluster.leases(), cluster.members(), cluster.workload());
+        let (leases, work) = (leases?, work?);
+        // One that has no name yet has only just joined.
+        let members = members?.into_iter().filter(|member| !member.node.is_empty()).collect();
+        Ok(Self { leases, members, work, at_ms })
+    }
+
+    pub(crate) fn lease_documents(&self) -> Vec<LeaseDocument> {
+        self.leases.iter().map(LeaseDocument::from).collect()
+    }
+
+    pub(crate) fn leases_document(&self) -> LeasesDocument {
+        LeasesDocument { leases: self.lease_documents(), as_of_ms: self.at_ms }
+    }
+
+    pub(crate) fn member_documents(&self) -> Vec<MemberDocument> {
+        let wished: Vec<&Ask> = self.work.intents.iter().map(|intent| &intent.ask).collect();
+        let mut carried = std::collections::HashMap::new();
+        for duty in &self.work.duties {
+            if let Some(member) = &duty.member {
+                let entry: &mut (usize, u64) = carried.entry(member).or_default();
+                *entry = (entry.0 + 1, entry.1.saturating_add(duty.weight));
+            }
+        }
+        let document = |member: &Member| {
+            let (duties, weight) = carried.get(&member.id).copied().unwrap_or_default();
+            let beside = self.work.loads.get(&member.id).copied().unwrap_or_default();
+            MemberDocument::new(member, duties, weight.saturating_add(beside), &wished)
+        };
+        self.members.iter().map(document).collect()
+    }
+
+    pub(crate) fn members_document(&self) -> MembersDocument {
+        MembersDocument { members: self.member_documents(), as_of_ms: self.at_ms }
+    }
+
+    pub(crate) fn duty_documents(&self) -> Vec<DutyDocument> {
+        self.work.duties.iter().map(DutyDocument::from).collect()
+    }
+
+    pub(crate) fn intent_documents(&self) -> Vec<IntentDocument> {
+        self.work.intents.iter().map(IntentDocument::from).collect()
+    }
+
+    pub(crate) fn duties_document(&self) -> DutiesDocument {
+        let (duties, intents) = (self.duty_documents(), self.intent_documents());
+        DutiesDocument { duties, intents, as_of_ms: self.at_ms }
+    }
+}
