@@ -79,7 +79,7 @@ macro_rules! request {
             #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
             #[serde(deny_unknown_fields)]
             pub(crate) struct $name { $($(#[doc = $said])+ pub(crate) $field: $type,)* }
-            $crate::document::described!($name, ($($doc)+), needed, $($field, ($($said)+), $type;)*);
+            $crate::document::described!($name, ($($doc)+), given, $($field, ($($said)+), $type;)*);
         )*
     };
 }
@@ -136,7 +136,7 @@ impl Needed {
         Self::All
     }
 
-    pub(crate) fn needed() -> Self {
+    pub(crate) fn given() -> Self {
         Self::Some
     }
 }

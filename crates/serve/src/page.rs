@@ -61,7 +61,8 @@ pub(crate) async fn root(call: Call) -> Answer {
 pub(crate) async fn show(call: Call) -> Answer {
     let name = call.parameter("file");
     let found = FILES.iter().find(|(known, _)| *known == name);
-    let (name, bytes) = found.ok_or_else(|| Problem::new(&NOT_FOUND, "the page has no such file"))?;
+    let (name, bytes) =
+        found.ok_or_else(|| Problem::new(&NOT_FOUND, "the page has no such file"))?;
     Ok(file(name, Body::from(*bytes)))
 }
 

@@ -1,5 +1,6 @@
 //! Who gets in, and how much they may send.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Roles, looking, long polls, events and steering over real connections.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 
