@@ -56,7 +56,7 @@ async fn one_node_can_hold_several_and_serves_its_waiters_in_order() {
     let node = join(&memory(), "a").await;
     let slots = node.slots("importers", 2).unwrap();
     let (one, other) = (acquire(&slots).await, acquire(&slots).await);
-    assert_ne!(one.number(), other.number());
+    assert_ne!(one.index(), other.index());
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut waiting = Vec::new();
     for number in 0..4 {
@@ -129,7 +129,7 @@ async fn nodes_that_count_differently_share_what_both_know() {
     pause(300).await;
     assert!(!waiting.is_finished(), "what the old doesn't know is not for it");
     held.retain(|slot| slot.index() != 1);
-    assert_eq!(soon(waiting).await.unwrap().number(), 1);
+    assert_eq!(soon(waiting).await.unwrap().index(), 1);
 }
 
 #[tokio::test]
