@@ -34,7 +34,7 @@ use std::task::{self, Context, Poll, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use crate::clock;
+use crate::driver::clock;
 
 /// The clock is looked at this often: time spent in parking may stand still while the machine sleeps.
 const LONGEST: Duration = Duration::from_secs(1);

@@ -5,6 +5,7 @@ mod audit;
 mod duties;
 mod intents;
 mod journal;
+pub(crate) mod json;
 mod picture;
 mod plan;
 mod reading;
@@ -21,13 +22,12 @@ use incumbent_core::store::{Exchange, Lane, Obstacle, Outcome, Reply, StoreError
 use incumbent_core::{LeaseName, MemberId};
 use serde::Serialize;
 
+use crate::driver::exchange;
+use crate::driver::obstacles;
+use crate::driver::thread;
 use crate::error::ClusterError;
-use crate::exchange;
-use crate::json;
-use crate::member::Member;
-use crate::obstacles;
+use crate::node::member::Member;
 use crate::open::OpenStore;
-use crate::thread;
 
 pub use asks::{Asked, Strictness};
 pub use duties::{DutyCondition, DutyStanding, Pinned, Workload};

@@ -4,19 +4,35 @@
 
 mod attempts;
 mod batch;
+pub mod clock;
+pub(crate) mod command;
 mod commands;
 mod counting;
 mod duties;
 mod events;
+pub(crate) mod exchange;
+pub(crate) mod foreign;
 mod health;
 mod lanes;
 mod leaders;
 mod leaving;
+#[cfg_attr(
+    not(feature = "mutants"),
+    allow(dead_code, unreachable_pub, reason = "described, and never planted")
+)]
+pub(crate) mod mutant;
+pub(crate) mod obstacles;
+pub(crate) mod origin;
+pub(crate) mod panic;
 mod planning;
 mod recovery;
+pub(crate) mod seed;
 mod subscribers;
+pub(crate) mod telling;
+pub(crate) mod thread;
 mod waiters;
 mod witnesses;
+pub(crate) mod workers;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,18 +45,17 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
-use crate::clock;
 use crate::cluster::Cluster;
-use crate::command::{Command, Commands};
+use crate::driver::command::{Command, Commands};
+use crate::driver::mutant::{Mutant, planted};
+use crate::driver::origin::Origin;
 use crate::error::JoinError;
-use crate::hold::Hold;
-use crate::mutant::{Mutant, planted};
+use crate::lead::hold::Hold;
+use crate::lead::seat::Seat;
+use crate::lead::tenure::Tenure;
+use crate::lead::trust::Trust;
+use crate::node::shared::{Held, Shared};
 use crate::open::OpenStore;
-use crate::origin::Origin;
-use crate::seat::Seat;
-use crate::shared::{Held, Shared};
-use crate::tenure::Tenure;
-use crate::trust::Trust;
 
 use attempts::Attempts;
 use counting::Counting;

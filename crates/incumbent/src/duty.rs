@@ -17,9 +17,9 @@ use std::time::Duration;
 use incumbent_core::Moment;
 use incumbent_duties::{DutyId, DutyStatus};
 
-use crate::command::Command;
+use crate::driver::command::Command;
 use crate::lead::Handed;
-use crate::term::Term;
+use crate::lead::term::Term;
 
 pub use description::DutyDescription;
 pub use family::{Family, FamilyWork, OnDone, family};

@@ -1,7 +1,23 @@
 //! Work that runs while this node leads.
 
+pub(crate) mod assertion;
+pub(crate) mod attempt;
+pub(crate) mod campaign;
+pub(crate) mod candidacy;
+pub(crate) mod fence;
+pub(crate) mod hold;
 mod job;
+pub(crate) mod known;
+pub(crate) mod leadership;
+pub(crate) mod loss;
+pub(crate) mod periodic;
 mod runner;
+pub(crate) mod scope;
+pub(crate) mod seat;
+pub(crate) mod slots;
+pub(crate) mod tenure;
+pub(crate) mod term;
+pub(crate) mod trust;
 
 use std::fmt;
 use std::io;
@@ -13,11 +29,11 @@ use incumbent_core::LeaseName;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::campaign::Campaign;
-use crate::candidacy::Overrun;
+use crate::driver::thread;
+use crate::lead::campaign::Campaign;
+use crate::lead::candidacy::Overrun;
+use crate::lead::term::Term;
 use crate::node::Keep;
-use crate::term::Term;
-use crate::thread;
 
 pub(crate) use job::{End, Handed, Job, Running, Task, Thread};
 use runner::Runner;

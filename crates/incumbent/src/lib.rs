@@ -109,99 +109,55 @@
 //! Numbers such as F10 and O6 stand for failures: `docs/failures.md` in the repository tells what happened
 //! elsewhere (F) or here (O), and what happens now.
 
-mod assertion;
-mod attempt;
 pub mod blocking;
-mod builder;
-mod campaign;
-mod candidacy;
-pub mod clock;
 mod cluster;
-mod command;
 mod driver;
-mod durability;
 mod duty;
-mod environment;
 mod error;
-mod event;
-mod exchange;
-mod fence;
-mod foreign;
-mod health;
-mod hold;
-mod host;
-mod json;
-mod known;
 mod lead;
-mod leadership;
-mod looking;
-mod loss;
-mod member;
-pub mod metrics;
-#[cfg_attr(
-    not(feature = "mutants"),
-    allow(dead_code, unreachable_pub, reason = "described, and never planted")
-)]
-mod mutant;
 mod node;
-mod obstacles;
 mod open;
-mod origin;
-mod panic;
-mod periodic;
-pub mod placement;
-mod scope;
-mod seat;
-mod seed;
-mod shared;
-mod slots;
-mod stores;
-mod subscription;
-mod telling;
-mod tenure;
-mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod thread;
-mod trust;
 pub mod witness;
-mod workers;
 
-pub use assertion::Assertion;
-pub use attempt::{Attempt, OtherLeader};
-pub use builder::Builder;
-pub use campaign::Campaign;
-pub use candidacy::{Candidacy, Overrun};
 pub use cluster::{
     Asked, Cluster, Damage, DutyCondition, DutyStanding, Explanation, LastSuccess, Leader,
     LeaseState, LeaseWatch, Mended, Pinned, PlannedMove, Preview, Remedy, RepairOptions,
     RolloutStanding, RolloutState, Strictness, VersionStanding, Workload,
 };
+pub use driver::clock;
+#[cfg(feature = "mutants")]
+pub use driver::mutant::Mutant;
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, Upcoming, family};
-pub use environment::parse_span;
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
     OpenError, ServeError, Unanswered, WorkResult,
 };
-pub use event::{Event, Notice, State};
-pub use fence::Fence;
-pub use health::{Health, Standing, StoreHealth};
-pub use known::KnownLeader;
+pub use lead::assertion::Assertion;
+pub use lead::attempt::{Attempt, OtherLeader};
+pub use lead::campaign::Campaign;
+pub use lead::candidacy::{Candidacy, Overrun};
+pub use lead::fence::Fence;
+pub use lead::known::KnownLeader;
+pub use lead::leadership::Leadership;
+pub use lead::loss::{Loss, Lost};
+pub use lead::periodic::{CatchUp, Run, Schedule, ScheduleError};
+pub use lead::scope::Guarded;
+pub use lead::slots::{Slot, SlotAttempt, Slots, SlotsError};
+pub use lead::term::Term;
 pub use lead::{Finish, LeaderTask};
-pub use leadership::Leadership;
-pub use loss::{Loss, Lost};
-pub use member::Member;
-#[cfg(feature = "mutants")]
-pub use mutant::Mutant;
 pub use node::Node;
+pub use node::builder::Builder;
+pub use node::environment::parse_span;
+pub use node::event::{Event, Notice, State};
+pub use node::health::{Health, Standing, StoreHealth};
+pub use node::member::Member;
+pub use node::subscription::{Callback, Subscription};
+pub use node::{metrics, placement};
 pub use open::{OpenStore, open, open_to_look, schemes};
-pub use periodic::{CatchUp, Run, Schedule, ScheduleError};
-pub use scope::Guarded;
-pub use slots::{Slot, SlotAttempt, Slots, SlotsError};
-pub use subscription::{Callback, Subscription};
-pub use term::Term;
 
-pub use host::name as host_name;
+pub use node::host::name as host_name;
 
 #[doc(hidden)]
 pub use cluster::Journal;

@@ -1,5 +1,9 @@
 //! Opening a store by its URL.
 
+pub(crate) mod durability;
+pub(crate) mod looking;
+pub(crate) mod stores;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
@@ -9,11 +13,11 @@ use incumbent_core::store::{Access, Store, StoreError};
 use incumbent_memory::MemoryStore;
 use incumbent_store_common::{absolute, shown, shown_scheme};
 
+use crate::driver::obstacles::Sight;
+use crate::driver::thread;
 use crate::error::OpenError;
-use crate::looking::Looking;
-use crate::obstacles::Sight;
-use crate::stores::{self, KINDS};
-use crate::thread;
+use crate::open::looking::Looking;
+use crate::open::stores::KINDS;
 
 /// Opens the store that a URL names.
 ///

@@ -43,8 +43,8 @@ pub use process::Process;
 pub use road::Conditions;
 pub use world::{Holding, Judge, World};
 
-use crate::mutant::Mutant;
-use crate::tenure::Tenure;
+use crate::driver::mutant::Mutant;
+use crate::lead::tenure::Tenure;
 
 /// The thread that this code runs on; nothing outside of a world.
 #[must_use]

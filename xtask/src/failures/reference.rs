@@ -67,7 +67,7 @@ impl<'a> Reference<'a> {
                 let flaw = camel(name.strip_prefix("store-").unwrap_or(name));
                 let core = format!("Self::{variant} =>");
                 let found = says(root, "crates/core/src/mutant.rs", &core).is_none()
-                    || says(root, "crates/incumbent/src/mutant.rs", &core).is_none()
+                    || says(root, "crates/incumbent/src/driver/mutant.rs", &core).is_none()
                     || says(root, "crates/sim/src/plant.rs", &format!("Self::{variant}")).is_none()
                     || says(root, "crates/sim/src/plant.rs", &format!("Flaw::{flaw}")).is_none();
                 (!found).then(|| "there is no such planted mistake".to_owned())
@@ -106,7 +106,7 @@ fn has_test(text: &str, function: &str) -> bool {
 
 /// The names of all mistakes that can be planted in the core, or in driver and runners.
 pub(super) fn mutants(root: &Path) -> Vec<String> {
-    let files = ["crates/core/src/mutant.rs", "crates/incumbent/src/mutant.rs"];
+    let files = ["crates/core/src/mutant.rs", "crates/incumbent/src/driver/mutant.rs"];
     files.iter().flat_map(|file| mutants_of(root, file)).collect()
 }
 

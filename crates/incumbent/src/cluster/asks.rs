@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::intents::{ATTEMPTS, Writer, expect};
 use super::{Cluster, Leader};
-use crate::clock;
+use crate::driver::clock;
 use crate::error::ClusterError;
 
 /// What became of something that an operator asked for.
@@ -215,7 +215,7 @@ impl Cluster {
             id: id.clone(),
             ask: ask.clone(),
             state: IntentState::Open,
-            by: crate::host::name(),
+            by: crate::node::host::name(),
             at_ms: clock::wall_ms(),
             extra: Extra::new(),
         };

@@ -7,8 +7,8 @@ use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Record, S
 use incumbent_core::{LeaseName, MemberId, keys};
 
 use super::{Asked, Cluster, lease_name};
+use crate::driver::{clock, seed};
 use crate::error::ClusterError;
-use crate::{clock, seed};
 
 /// A record that changes all the time is tried this often.
 pub(super) const ATTEMPTS: u64 = 20;
@@ -100,7 +100,7 @@ impl Cluster {
             id: id.clone(),
             ask,
             state: IntentState::Open,
-            by: crate::host::name(),
+            by: crate::node::host::name(),
             at_ms: clock::wall_ms(),
             extra: Extra::new(),
         };

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::intents::{ATTEMPTS, Writer, expect};
 use super::{Cluster, lease_name};
-use crate::clock;
+use crate::driver::clock;
 use crate::error::ClusterError;
-use crate::periodic::system_time;
+use crate::lead::periodic::system_time;
 
 /// The last success of a periodic job, from [`Cluster::last_success`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use incumbent_planner::{Plan, Policy, Rebalance, explain, plan};
 use super::picture::Picture;
 use super::{Cluster, DutyStanding};
 use crate::error::ClusterError;
-use crate::placement::Strategy;
+use crate::node::placement::Strategy;
 
 /// What a plan would change.
 #[derive(Clone, Debug, PartialEq, Eq)]

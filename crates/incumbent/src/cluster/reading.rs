@@ -10,7 +10,7 @@ use incumbent_core::{LeaseName, MemberId, keys};
 
 use super::{Cluster, Leader, LeaseState};
 use crate::error::ClusterError;
-use crate::member::Member;
+use crate::node::member::Member;
 
 impl Cluster {
     pub(super) async fn read_lease(&self, name: &LeaseName) -> Result<LeaseState, ClusterError> {

@@ -21,7 +21,7 @@ use incumbent_duties::records::{Moves, Rollout, flaw};
 
 use super::Cluster;
 use super::intents::{Writer, expect};
-use crate::clock;
+use crate::driver::clock;
 use crate::error::ClusterError;
 
 /// The name of the node that holds a repaired lease until it may be taken.

@@ -11,9 +11,9 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::ReusableBoxFuture;
 
 use super::{Cluster, LeaseState, lease_name};
-use crate::clock;
+use crate::driver::clock;
+use crate::driver::thread;
 use crate::error::ClusterError;
-use crate::thread;
 
 type Receiver = watch::Receiver<Option<Seen>>;
 

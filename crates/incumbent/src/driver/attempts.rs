@@ -5,7 +5,7 @@ use incumbent_core::{LeaseName, Moment};
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::attempt::{OtherLeader, Outcome};
+use crate::lead::attempt::{OtherLeader, Outcome};
 
 #[derive(Default)]
 pub(super) struct Attempts(Vec<Entry>);

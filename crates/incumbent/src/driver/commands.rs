@@ -6,12 +6,12 @@ use incumbent_core::store::{ErrorKind, StoreError};
 use incumbent_core::{LeaseName, Moment};
 
 use super::{Candidate, Driver};
-use crate::clock;
-use crate::command::Command;
+use crate::driver::clock;
+use crate::driver::command::Command;
 use crate::error::JoinError;
-use crate::event::{Event, State};
-use crate::loss::Loss;
-use crate::seat::Seat;
+use crate::lead::loss::Loss;
+use crate::lead::seat::Seat;
+use crate::node::event::{Event, State};
 
 /// So many commands are carried out before replies are looked at again.
 const BURST: usize = 1024;

@@ -1,4 +1,4 @@
-//! What the driver counts for [`Metrics`](crate::metrics::Metrics).
+//! What the driver counts for [`Metrics`](crate::node::metrics::Metrics).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use incumbent_core::{LeaseName, Moment, Timing};
 
 use super::Driver;
 use super::lanes::Landed;
-use crate::clock;
-use crate::metrics::{LeaseMeter, Meters};
+use crate::driver::clock;
+use crate::node::metrics::{LeaseMeter, Meters};
 
 /// The leases that are counted: those that this node stands for.
 #[derive(Default)]

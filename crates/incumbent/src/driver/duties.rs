@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::Driver;
 use crate::cluster::Cluster;
+use crate::driver::{clock, thread};
 use crate::duty::{Counted, Preparing, Runner, Staff};
-use crate::event::Event;
-use crate::hold::Hold;
-use crate::loss::Loss;
-use crate::scope::Scope;
-use crate::tenure::Tenure;
-use crate::term::Term;
-use crate::{clock, thread};
+use crate::lead::hold::Hold;
+use crate::lead::loss::Loss;
+use crate::lead::scope::Scope;
+use crate::lead::tenure::Tenure;
+use crate::lead::term::Term;
+use crate::node::event::Event;
 
 #[derive(Default)]
 pub(super) struct Duties {

@@ -8,15 +8,15 @@ use incumbent_core::{Event as CoreEvent, LeaseName, MemberId, Moment};
 use incumbent_duties::{DutyId, Event as DutyEvent};
 
 use super::Driver;
-use crate::clock;
-use crate::event::Event;
-use crate::hold::Hold;
-use crate::loss::Loss;
-use crate::member::Member;
-use crate::mutant::{Mutant, planted};
-use crate::shared::Held;
-use crate::tenure::Tenure;
-use crate::trust::Trust;
+use crate::driver::clock;
+use crate::driver::mutant::{Mutant, planted};
+use crate::lead::hold::Hold;
+use crate::lead::loss::Loss;
+use crate::lead::tenure::Tenure;
+use crate::lead::trust::Trust;
+use crate::node::event::Event;
+use crate::node::member::Member;
+use crate::node::shared::Held;
 
 impl Driver {
     /// Acts on all events; says whether there were any.

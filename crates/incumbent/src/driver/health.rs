@@ -7,9 +7,9 @@ use incumbent_core::store::{Lane, StoreError};
 
 use super::Driver;
 use super::lanes::Landed;
-use crate::clock;
-use crate::event::Event;
-use crate::health::Failure;
+use crate::driver::clock;
+use crate::node::event::Event;
+use crate::node::health::Failure;
 
 /// For so long nothing may fail before a store is said to answer again. A full disk fails some
 /// exchanges and not others, many times a second.

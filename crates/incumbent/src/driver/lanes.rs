@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::task::{Id, JoinSet};
 
 use super::batch::{self, Batch, Part};
-use crate::exchange;
+use crate::driver::exchange;
+use crate::driver::{clock, thread};
 use crate::open::OpenStore;
-use crate::{clock, thread};
 
 /// Beats go out at once. Of the other lanes one exchange at a time is on its way, and what piles
 /// up meanwhile goes together in the next.

@@ -7,10 +7,10 @@ use incumbent_core::store::{Key, Read};
 use incumbent_core::{LeaseName, Request, RequestId, keys};
 
 use super::Driver;
-use crate::clock;
 use crate::cluster::Leader;
-use crate::event::Event;
-use crate::known::Sight;
+use crate::driver::clock;
+use crate::lead::known::Sight;
+use crate::node::event::Event;
 
 /// What was last seen of each lease.
 #[derive(Default)]

@@ -6,12 +6,12 @@ use incumbent_core::{LeaseName, Moment};
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::clock;
-use crate::command::Command;
+use crate::driver::clock;
+use crate::driver::command::Command;
+use crate::driver::mutant::{Mutant, planted};
 use crate::error::LeaveError;
-use crate::event::Event;
-use crate::loss::Loss;
-use crate::mutant::{Mutant, planted};
+use crate::lead::loss::Loss;
+use crate::node::event::Event;
 
 pub(super) struct Leaving {
     grace: Duration,

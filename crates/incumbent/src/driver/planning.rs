@@ -7,9 +7,9 @@ use incumbent_core::{LeaseName, Moment};
 use incumbent_duties::{Planned, Planning, PlanningId};
 
 use super::Driver;
-use crate::command::{Command, Commands};
-use crate::mutant::{Mutant, planted};
-use crate::{clock, panic, thread};
+use crate::driver::command::{Command, Commands};
+use crate::driver::mutant::{Mutant, planted};
+use crate::driver::{clock, panic, thread};
 
 /// So many plans that don't return are put up with: each keeps a thread.
 const MOST_HUNG: usize = 3;

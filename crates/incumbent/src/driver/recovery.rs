@@ -11,12 +11,12 @@ use incumbent_duties::Node as Protocol;
 use super::lanes::Lanes;
 use super::waiters::Waiters;
 use super::{Driver, Start};
-use crate::attempt::Outcome;
-use crate::command::Command;
-use crate::event::Event;
-use crate::loss::Loss;
-use crate::mutant::{Mutant, planted};
-use crate::{clock, panic, seed, thread};
+use crate::driver::command::Command;
+use crate::driver::mutant::{Mutant, planted};
+use crate::driver::{clock, panic, seed, thread};
+use crate::lead::attempt::Outcome;
+use crate::lead::loss::Loss;
+use crate::node::event::Event;
 
 /// The first pause after a panic, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

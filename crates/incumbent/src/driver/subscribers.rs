@@ -2,8 +2,8 @@
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use crate::clock;
-use crate::event::{Event, Notice};
+use crate::driver::clock;
+use crate::node::event::{Event, Notice};
 
 /// So many notices wait at most for a subscriber that doesn't read them.
 const WAITING: usize = 4096;
@@ -98,7 +98,7 @@ impl Subscriber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::State;
+    use crate::node::event::State;
 
     fn drained(notices: &mut Receiver<Notice>) -> Vec<Event> {
         std::iter::from_fn(|| notices.try_recv().ok().map(|notice| notice.event)).collect()

@@ -9,8 +9,8 @@ use incumbent_duties::DutyId;
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
-use crate::command::{Command, Commands};
-use crate::thread;
+use crate::driver::command::{Command, Commands};
+use crate::driver::thread;
 use crate::witness::{self, Verdict, Ward};
 
 /// A profile comes a moment after its member.

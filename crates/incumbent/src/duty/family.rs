@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use super::staff::Restart;
 use super::upcoming::{Hook, Prepare, Upcoming};
 use super::{Duty, DutyDescription, Staff};
-use crate::candidacy::Overrun;
 use crate::error::{BoxError, WorkResult};
+use crate::lead::candidacy::Overrun;
 use crate::lead::{Job, Task, Thread};
 
 /// A kind of duties, by its name, which may have no slash. See [`Family`].

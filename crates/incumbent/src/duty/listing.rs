@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Staff;
 use super::family::Compute;
-use crate::command::{Command, Commands};
+use crate::driver::command::{Command, Commands};
+use crate::driver::foreign::{Foreign, drop_elsewhere};
+use crate::driver::{clock, panic, seed, thread, workers};
 use crate::error::BoxError;
-use crate::foreign::{Foreign, drop_elsewhere};
-use crate::{clock, panic, seed, thread, workers};
 
 /// The list, which is told to the node whenever it changes.
 pub(super) struct Listing {

@@ -9,11 +9,11 @@ use incumbent_core::records::Overdue;
 use incumbent_duties::{DutyId, DutyStatus};
 
 use super::{Duty, OnDone, Staff};
-use crate::candidacy::Overrun;
-use crate::hold::Hold;
+use crate::driver::{clock, seed, thread};
+use crate::lead::candidacy::Overrun;
+use crate::lead::hold::Hold;
+use crate::lead::term::Term;
 use crate::lead::{End, Running};
-use crate::term::Term;
-use crate::{clock, seed, thread};
 
 /// Runs on the thread of the runners, so that it acts in time even if all of the application's
 /// workers are blocked, and the driver too. The work itself runs elsewhere.

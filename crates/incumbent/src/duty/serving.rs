@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use super::DutyDescription;
 use super::family::{FamilyWork, List, specs};
 use super::listing::{self, Computing, Listing};
+use crate::driver::foreign::Foreign;
+use crate::driver::thread;
 use crate::error::ServeError;
-use crate::foreign::Foreign;
 use crate::node::{Keep, Node};
-use crate::thread;
 
 /// The families that a node serves, so that it serves each once.
 #[derive(Debug, Default)]
@@ -170,6 +170,6 @@ impl Node {
     /// Says how much this node has to do beside its duties, in the unit of their weights. Placing
     /// takes it into account from the next report on; it drives away nothing that runs.
     pub fn tell_load(&self, load: u64) {
-        self.inner.commands.send(crate::command::Command::Load(load));
+        self.inner.commands.send(crate::driver::command::Command::Load(load));
     }
 }

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 
 use super::upcoming::Prepare;
 use super::{Duty, OnDone};
-use crate::candidacy::Overrun;
 use crate::lead::Job;
+use crate::lead::candidacy::Overrun;
 
 /// Made once by [`Node::serve`](crate::Node::serve), shared by all runs.
 pub(crate) struct Staff {

@@ -13,10 +13,10 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::Staff;
-use crate::command::{Command, Commands};
+use crate::driver::command::{Command, Commands};
+use crate::driver::foreign::Foreign;
+use crate::driver::{clock, panic, seed, thread, workers};
 use crate::error::WorkResult;
-use crate::foreign::Foreign;
-use crate::{clock, panic, seed, thread, workers};
 
 /// A duty that runs elsewhere, on another version, and changes over to this node once it is
 /// [prepared](super::Family::prepare) for it.

@@ -8,12 +8,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
+use crate::driver::foreign::{Foreign, drop_elsewhere};
+use crate::driver::mutant::{Mutant, planted};
+use crate::driver::{panic, thread, workers};
 use crate::error::WorkResult;
-use crate::foreign::{Foreign, drop_elsewhere};
-use crate::mutant::{Mutant, planted};
-use crate::scope::Scope;
-use crate::term::Term;
-use crate::{panic, thread, workers};
+use crate::lead::scope::Scope;
+use crate::lead::term::Term;
 
 /// Something that can be started once for each term, or more often.
 pub(crate) trait Job<H>: Send + Sync {

@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Finish;
 use super::job::{End, Job, Running};
-use crate::campaign::Campaign;
-use crate::candidacy::Overrun;
-use crate::leadership::{Leadership, freed};
-use crate::loss::Lost;
-use crate::mutant::{Mutant, planted};
-use crate::term::Term;
-use crate::{clock, seed, thread};
+use crate::driver::mutant::{Mutant, planted};
+use crate::driver::{clock, seed, thread};
+use crate::lead::campaign::Campaign;
+use crate::lead::candidacy::Overrun;
+use crate::lead::leadership::{Leadership, freed};
+use crate::lead::loss::Lost;
+use crate::lead::term::Term;
 
 /// Runs on the thread of the runners, so that it acts in time even if all of the application's
 /// workers are blocked, and the driver too. The work itself runs elsewhere.

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::here::{self, Entered, Here, Thread};
 use super::process::{Inside, Process};
 use super::road::{Path, Shelf};
-use crate::mutant::Mutant;
-use crate::tenure::Tenure;
+use crate::driver::mutant::Mutant;
+use crate::lead::tenure::Tenure;
 
 /// So many polls without any time passing are a loop that never ends.
 const MOST_POLLS: u64 = 2_000_000;

@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::gather;
-use crate::host;
+use crate::node::host;
 
 /// What is known about the processes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

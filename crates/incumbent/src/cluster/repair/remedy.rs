@@ -10,7 +10,7 @@ use incumbent_core::settings::MAX_TTL;
 use incumbent_core::store::{Key, Record};
 
 use super::{Remedy, RepairOptions};
-use crate::clock;
+use crate::driver::clock;
 
 /// So far above what is known of a lost term the lease goes on.
 const APART: u64 = 1_000_000;

@@ -1,0 +1,79 @@
+//! One exchange with a store, within its limits and its deadline.
+
+use std::pin::pin;
+
+use incumbent_core::Moment;
+use incumbent_core::store::{ErrorKind, Exchange, Lane, Reply, Store, StoreError};
+
+use crate::driver::obstacles::Wait;
+use crate::driver::{clock, thread};
+use crate::open::OpenStore;
+
+/// Sends an exchange, in several parts if the store takes only so many operations at once. Only
+/// for futures that run on incumbent's thread.
+pub(crate) async fn send(
+    store: &OpenStore,
+    cluster: &str,
+    lane: Lane,
+    exchange: Exchange,
+    deadline: Moment,
+) -> Result<Reply, StoreError> {
+    let mut wait = Wait::of(lane, &exchange);
+    let mut sending = pin!(send_parts(&**store, cluster, lane, exchange));
+    loop {
+        let ask_at = wait.as_ref().map_or(Moment::NEVER, Wait::ask_at);
+        let answer = tokio::select! {
+            biased;
+            answer = &mut sending => answer,
+            () = thread::sleep_until(deadline) => {
+                Err(StoreError::unknown("the store did not answer in time"))
+            }
+            () = thread::sleep_until(ask_at) => {
+                if let Some(wait) = &mut wait {
+                    wait.ask(store, cluster);
+                }
+                continue;
+            }
+        };
+        return answer.map_err(|error| {
+            let told = wait.map_or(String::new(), |wait| wait.told(store));
+            StoreError { message: error.message + &told, ..error }
+        });
+    }
+}
+
+async fn send_parts(
+    store: &dyn Store,
+    cluster: &str,
+    lane: Lane,
+    mut exchange: Exchange,
+) -> Result<Reply, StoreError> {
+    let limit = store.capabilities().max_operations.max(1);
+    if exchange.writes.len() + exchange.reads.len() <= limit {
+        return store.exchange(cluster, lane, exchange).await;
+    }
+    let mut whole = Reply::default();
+    while !exchange.writes.is_empty() || !exchange.reads.is_empty() {
+        let writes: Vec<_> = exchange.writes.drain(..limit.min(exchange.writes.len())).collect();
+        let room = limit - writes.len();
+        let reads = exchange.reads.drain(..room.min(exchange.reads.len())).collect();
+        let part = Exchange { writes, reads };
+        match store.exchange(cluster, lane, part).await {
+            Ok(reply) => {
+                whole.writes.extend(reply.writes);
+                whole.reads.extend(reply.reads);
+            }
+            // What was sent before has been applied, so nobody may conclude that nothing was.
+            Err(error) if !whole.writes.is_empty() => {
+                return Err(StoreError { kind: ErrorKind::Unknown, ..error });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(whole)
+}
+
+/// The moment so long from now.
+pub(crate) fn within(span: std::time::Duration) -> Moment {
+    clock::now() + span
+}

@@ -1,0 +1,183 @@
+//! One term of one lease, as driver and program share it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use incumbent_core::{LeaseName, MemberId, Moment};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::driver::clock;
+use crate::driver::mutant::{Mutant, planted};
+use crate::lead::loss::{Loss, Lost};
+use crate::lead::trust::Trust;
+
+#[derive(Debug)]
+pub(crate) struct Tenure {
+    pub(crate) lease: LeaseName,
+    pub(crate) term: u64,
+    pub(crate) member: MemberId,
+    trust: Arc<Trust>,
+    /// Set before anybody is told, and never unset: once an answer was no, all are.
+    over: AtomicBool,
+    /// Set when this term alone was lost at once, although its member may still be trusted.
+    cut: AtomicBool,
+    lost: OnceLock<(Lost, Moment)>,
+    /// Fires when the work shall end.
+    ending: CancellationToken,
+    /// Fires when the work must end at once. As the former, it fires by itself when trust is over.
+    aborting: CancellationToken,
+    /// Fires when the work is over, and with it all that it put under the term.
+    closing: CancellationToken,
+    /// How many futures run under the term.
+    futures: Arc<watch::Sender<usize>>,
+}
+
+impl Tenure {
+    pub(crate) fn new(lease: LeaseName, term: u64, member: MemberId, trust: Arc<Trust>) -> Self {
+        let aborting = trust.over().child_token();
+        Self {
+            lease,
+            term,
+            member,
+            over: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            lost: OnceLock::new(),
+            ending: trust.over().child_token(),
+            closing: aborting.child_token(),
+            aborting,
+            futures: Arc::new(watch::Sender::new(0)),
+            trust,
+        }
+    }
+
+    /// Whether the lease is held now. The clock is read after trust and before `over`, so that a
+    /// yes was true at the moment of that reading.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        let until = self.trust.until();
+        let trusted = clock::now() < until;
+        if trusted && !self.over.load(Ordering::Acquire) {
+            return true;
+        }
+        self.deny();
+        false
+    }
+
+    /// Whether work may take a step: trust lasts, also while work that was told to end in order
+    /// does so. A no is as final as one of [`Self::is_held`].
+    #[inline]
+    pub(crate) fn is_trusted(&self) -> bool {
+        let until = self.until();
+        if clock::now() < until {
+            return true;
+        }
+        self.deny();
+        false
+    }
+
+    /// What the two questions would be answered at this moment, without making a no stick.
+    #[cfg(feature = "testing")]
+    pub(crate) fn peek(&self, now: Moment) -> (bool, bool) {
+        let (over, trust) = (self.over.load(Ordering::Acquire), self.trust.until());
+        (now < trust && !over, now < self.until())
+    }
+
+    /// Loses the term at once, as if trust had run out.
+    #[cfg(feature = "testing")]
+    pub(crate) fn lose(&self) {
+        self.abort();
+        self.deny();
+    }
+
+    /// Makes a no stick, and lets the driver know if it was the first to be said.
+    #[cold]
+    fn deny(&self) {
+        if !self.over.swap(true, Ordering::AcqRel) {
+            self.trust.doubt();
+        }
+    }
+
+    /// Whether somebody was told that the term is over although the driver has not ended it.
+    pub(crate) fn is_doubted(&self) -> bool {
+        let denied = self.over.load(Ordering::Acquire) || self.is_aborted();
+        denied && self.lost.get().is_none()
+    }
+
+    /// Until when work that is told to end may go on ending.
+    #[inline]
+    pub(crate) fn until(&self) -> Moment {
+        if self.cut.load(Ordering::Acquire) { Moment::START } else { self.trust.until() }
+    }
+
+    /// Waits until [`Self::until`] is another moment than this one. Cancel-safe.
+    pub(crate) async fn other_until(&self, known: Moment) -> Moment {
+        tokio::select! {
+            biased;
+            // Either the term was cut before this fired, or trust is over.
+            () = self.aborting.cancelled() => Moment::START,
+            until = self.trust.other_than(known) => until,
+        }
+    }
+
+    /// Ends the term; says whether this is news.
+    pub(crate) fn end(&self, why: Loss, abrupt: bool) -> bool {
+        self.over.store(!planted(Mutant::EndedStillHeld), Ordering::Release);
+        let news = self.lost.set((Lost { why, abrupt }, clock::now())).is_ok();
+        if abrupt {
+            self.abort();
+        }
+        self.ending.cancel();
+        news
+    }
+
+    /// Trust is over while the work was still ending.
+    pub(crate) fn abort(&self) {
+        self.cut.store(true, Ordering::Release);
+        self.aborting.cancel();
+    }
+
+    /// How the term ended, if it has.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.lost.get().map(|(lost, _)| *lost)
+    }
+
+    /// When the work was told to end, if it was.
+    pub(crate) fn lost_at(&self) -> Option<Moment> {
+        self.lost.get().map(|(_, at)| *at)
+    }
+
+    /// Whether trust is over, so that the work must have ended at once.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborting.is_cancelled()
+    }
+
+    pub(crate) async fn ended(&self) -> Lost {
+        self.ending.cancelled().await;
+        // Either it was set before the token fired, or trust ran out and the driver is late.
+        self.lost().unwrap_or(Lost { why: Loss::CannotTell, abrupt: true })
+    }
+
+    pub(crate) async fn aborted(&self) {
+        self.aborting.cancelled().await;
+    }
+
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.ending.child_token()
+    }
+
+    /// Fires when the work under the term is over.
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.closing
+    }
+
+    /// How many futures run under the term.
+    pub(crate) fn futures(&self) -> &Arc<watch::Sender<usize>> {
+        &self.futures
+    }
+
+    /// Fires when whatever runs under the term must end at once.
+    pub(crate) fn abort_token(&self) -> CancellationToken {
+        self.aborting.child_token()
+    }
+}
