@@ -72,7 +72,7 @@ fn duties_are_shown_explained_paused_and_resumed() {
     trial.run(&["pause", "projection/orders"]).succeeds().says(&["paused until"]);
     until(&trial, "orders is paused", |duties| state(duties, "orders") == "paused");
     trial.run(&["explain", "projection/orders"]).succeeds().says(&["paused"]);
-    trial.run(&["resume", "projection/orders"]).succeeds().says(&["paused no more"]);
+    trial.run(&["resume", "projection/orders"]).succeeds().says(&["no longer paused"]);
     until(&trial, "orders runs again", active);
     trial.run(&["resume", "projection/orders"]).succeeds().says(&["nothing to take back"]);
     drop(serving);
@@ -96,7 +96,7 @@ fn duties_move_where_operators_want_them() {
         }
     };
     until(&trial, "orders is pinned", on("orders", "billing-2"));
-    trial.run(&["unpin", "projection/orders"]).succeeds().says(&["pinned no more"]);
+    trial.run(&["unpin", "projection/orders"]).succeeds().says(&["no longer pinned"]);
     trial.run(&["cordon", "billing-1"]).succeeds().says(&["gets no more duties"]);
     trial.run(&["drain", "billing-1"]).succeeds().says(&["is emptied"]);
     until(&trial, "billing-1 is empty", on("invoices, late", "billing-2"));

@@ -90,7 +90,7 @@ fn what_came_back_is_shown_with_the_reason_and_canaries_are_the_operators_word()
     trial
         .run(&["rollout", "canary", "projection", "1", "--well-for", "1h"])
         .succeeds()
-        .says(&["new versions are tried so"]);
+        .says(&["new versions are tried this way"]);
     let (_new, _serving) = worker(&trial, "new", "2", true);
     let back = until(&trial, "one came back", |it| it["state"] == "returned");
     assert_eq!(back["trial"]["limit"], 1);

@@ -22,8 +22,8 @@ pub(crate) fn parse(url: &str) -> Result<SqliteOptions, StoreError> {
     }
     if url.chars().any(char::is_control) || url.ends_with(char::is_whitespace) {
         return Err(StoreError::rejected(format!(
-            "the SQLite URL {:?} ends in a blank or has the end of a line or another control \
-             character in it: take it away, or write %20 for a blank that is meant",
+            "the SQLite URL {:?} ends in a blank or contains a line break or another control \
+             character: remove it, or write %20 for a blank that is meant",
             shown(url)
         )));
     }

@@ -90,7 +90,7 @@ mod tests {
         let plain =
             Supervised { isolated: false, privileged: true, unproven: Some("no /proc".into()) };
         let notes = tell(&plain).notes.join("\n");
-        for part in ["may live on", "although this is root", "no /proc", "wait its ttl"] {
+        for part in ["may live on", "although this is root", "no /proc", "wait for its ttl"] {
             assert!(notes.contains(part), "{notes}");
         }
         let isolated = Supervised { isolated: true, privileged: true, unproven: None };

@@ -70,7 +70,7 @@ fn of_others() -> Vec<Case> {
         taken(RUN).with("NOTIFY_SOCKET", "/no/such/socket"),
         taken(RUN).with("NOTIFY_SOCKET", "nonsense"),
         taken(RUN).with("PATH", "/usr/bin:/bin:::/no/such"),
-        case(69, &["status"], "127.0.0.1:1", "Check that its server runs")
+        case(69, &["status"], "127.0.0.1:1", "Check that its server is running")
             .with("INCUMBENT_STORE", "postgres://127.0.0.1:1/app")
             .with("PGPASSWORD", "hunter2"),
         refused(&["status"], "sslmode=maybe", "or verify-full")

@@ -87,7 +87,7 @@ fn running() -> Vec<Case> {
         let words = ["run"].iter().chain(flags).chain(&["--", "true"]);
         words.map(|word| (*word).to_owned()).collect::<Vec<_>>()
     };
-    let after = "stand after --";
+    let after = "go after --";
     vec![
         refused(&["run", "--lease", "a", "true"], "'true'", after),
         refused(&["run", "--lease", "a", "sh", "-c", "true"], "'sh'", after),

@@ -97,7 +97,7 @@ fn odd() -> Vec<Case> {
         taken(&run("a/b/")),
         taken(&run("'; DROP TABLE incumbent_records; --")),
         taken(&run("a\u{202e}b")),
-        case(0, &["cordon", "a\u{202e}b"], "warning:", "Look at --cluster"),
+        case(0, &["cordon", "a\u{202e}b"], "warning:", "check --cluster"),
     ]
 }
 

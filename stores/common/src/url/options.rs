@@ -145,7 +145,7 @@ impl Form {
     /// The message doesn't repeat it: it may be a user and a password whose host was forgotten.
     pub(super) fn no_host(&self) -> StoreError {
         self.malformed(
-            "no host is named, or a host or port isn't one: a port is a number from 1 to 65535, \
+            "no host is named, or a host or port is not valid: a port is a number from 1 to 65535, \
              and an IPv6 address needs brackets",
         )
     }

@@ -75,7 +75,7 @@ fn what_is_not_certain_is_refused_with_the_remedy() {
         ("postgres://db/app#x", &["%23"]),
         ("postgres://me:hunter2", &["host", "brackets"]),
         ("postgres://db:0/app", &["1 to 65535"]),
-        ("postgres://db/app\n", &["end of a line"]),
+        ("postgres://db/app\n", &["line break"]),
         ("postgres://me:hunter2%@db", &["the password", "%25"]),
         ("postgres://db/a%zz", &["what follows the host", "%25"]),
         ("postgres://db?schema=%ff", &["schema=…", "UTF-8"]),
