@@ -53,10 +53,21 @@ pub(crate) struct Landing<'a> {
     pub(crate) processes: &'a [Process],
 }
 
+/// A process did something. What it trusts, holds and wants changes only then.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<'a> {
+    pub(crate) now: u64,
+    /// Which process.
+    pub(crate) node: usize,
+    pub(crate) processes: &'a [Process],
+    /// The leases that are looked at.
+    pub(crate) leases: &'a [LeaseName],
+}
+
 /// What a checker looks at.
 pub(crate) trait Invariant {
     /// A process did something.
-    fn stepped(&mut self, _: u64, _: &[Process], _: &[LeaseName]) -> Verdict {
+    fn stepped(&mut self, _: Step<'_>) -> Verdict {
         Ok(())
     }
 

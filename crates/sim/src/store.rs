@@ -143,8 +143,7 @@ impl ModelStore {
 
     /// All records whose keys begin so.
     pub(crate) fn records_below(&self, prefix: &Key) -> Vec<Record> {
-        let below = |(key, _): &(&Key, &Entry)| key.as_str().starts_with(prefix.as_str());
-        self.records.iter().filter(below).map(|(key, entry)| record(key, entry, None)).collect()
+        below(&self.records, prefix).map(|(key, entry)| record(key, entry, None)).collect()
     }
 
     /// Loses everything below these prefixes, or goes back to what was there at an instant before;
@@ -263,19 +262,24 @@ impl ModelStore {
                 }
             }
             Read::Prefix(prefix) => {
-                let below = |key: &&Key| key.as_str().starts_with(prefix.as_str());
-                let old: Vec<&Key> = if as_of < instant {
-                    self.past.keys().filter(below).collect()
-                } else {
-                    Vec::new()
-                };
-                let keys: BTreeSet<&Key> = self.records.keys().filter(below).chain(old).collect();
+                let there_now = below(&self.records, prefix).map(|(key, _)| key);
+                let old = below(&self.past, prefix).map(|(key, _)| key);
+                let old = old.filter(|_| as_of < instant);
+                let keys: BTreeSet<&Key> = there_now.chain(old).collect();
                 let there =
                     |key: &Key| self.entry(key, as_of).map(|entry| record(key, entry, age(entry)));
                 Found::Records(keys.into_iter().filter_map(there).collect())
             }
         }
     }
+}
+
+/// What is under keys that begin so.
+fn below<'a, T>(
+    map: &'a BTreeMap<Key, T>,
+    prefix: &'a Key,
+) -> impl Iterator<Item = (&'a Key, &'a T)> {
+    map.range(prefix..).take_while(|(key, _)| key.as_str().starts_with(prefix.as_str()))
 }
 
 fn record(key: &Key, entry: &Entry, age: Option<Duration>) -> Record {

@@ -12,7 +12,7 @@ use incumbent_duties::DutyId;
 use crate::duties::FAMILY;
 use crate::happening::{Due, Happening};
 use crate::history::{History, describe};
-use crate::invariants::{Checks, Landing, Violation};
+use crate::invariants::{Checks, Landing, Step, Violation};
 use crate::network::{self, Back, Fate, Weather};
 use crate::plant::Plant;
 use crate::process::Process;
@@ -309,8 +309,8 @@ impl World {
         for event in events {
             self.experience(node, event)?;
         }
-        let (now, processes, watched) = (self.now, &self.processes, &self.watched);
-        self.checks.each(now, |check| check.stepped(now, processes, watched))
+        let step = Step { now: self.now, node, processes: &self.processes, leases: &self.watched };
+        self.checks.each(step.now, |check| check.stepped(step))
     }
 
     fn send(&mut self, node: usize, now: Moment, request: Request) {

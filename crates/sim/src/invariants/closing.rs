@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use incumbent_core::MemberId;
 use incumbent_core::records::{MemberRecord, MemberState};
-use incumbent_core::{LeaseName, MemberId};
 
 use super::knowledge::{Forgotten, Knowledge};
-use super::{Invariant, Landing, Verdict};
-use crate::process::Process;
+use super::{Invariant, Landing, Step, Verdict};
 
 #[derive(Default)]
 pub(super) struct Closing {
@@ -75,7 +74,7 @@ impl Invariant for Closing {
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
+    fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
         for process in processes {
             let Some(id) = process.member() else { continue };
             let Some((state, from)) = self.closed.get(id) else { continue };

@@ -7,7 +7,7 @@ use incumbent_core::records::LeaseRecord;
 use incumbent_core::{Event, LeaseName, MemberId, Preference};
 use incumbent_duties::{DutyId, Node};
 
-use super::{Invariant, Landing, Verdict};
+use super::{Invariant, Landing, Step, Verdict};
 use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
 
@@ -129,7 +129,7 @@ impl Invariant for HandOver {
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
+    fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
         self.now = now;
         let Some(bound) = self.bound else { return Ok(()) };
         self.free.retain(|lease, _| {

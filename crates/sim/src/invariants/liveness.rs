@@ -2,9 +2,9 @@
 //!    four round trips, and the third of a ttl for which candidates hold back that all prefer to.
 //!    (11: also if every hint is lost, which a third of the seeds have.)
 
-use incumbent_core::{Candidacy, LeaseName, Preference};
+use incumbent_core::{Candidacy, Preference};
 
-use super::{Invariant, Verdict};
+use super::{Invariant, Step, Verdict};
 use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
 use crate::statistics::Statistics;
@@ -52,7 +52,7 @@ impl Invariant for Liveness {
         self.calm = Some(now + self.grace);
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
+    fn stepped(&mut self, Step { now, processes, leases, .. }: Step<'_>) -> Verdict {
         let Some(calm) = self.calm else { return Ok(()) };
         if now < calm {
             return Ok(());

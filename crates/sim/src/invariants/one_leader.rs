@@ -4,11 +4,10 @@
 use incumbent_core::{Event, LeaseName};
 
 use super::knowledge::{Forgotten, Knowledge};
-use super::{Invariant, Landing, Verdict};
-use crate::process::Process;
+use super::{Invariant, Landing, Step, Verdict};
 
 /// Trust begins only when a core does something, and otherwise only ends. So it is enough to
-/// ask all processes each time that one of them did something.
+/// compare a process with all others each time that it did something.
 pub(super) struct OneLeader {
     knowledge: Knowledge,
     leader: LeaseName,
@@ -39,29 +38,22 @@ impl Invariant for OneLeader {
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], leases: &[LeaseName]) -> Verdict {
-        let trusting: Vec<_> = processes
-            .iter()
-            .filter_map(|process| process.trusting(now).map(|(core, now)| (process, core, now)))
-            .collect();
-        if trusting.len() < 2 {
-            return Ok(());
-        }
+    fn stepped(&mut self, Step { now, node, processes, leases }: Step<'_>) -> Verdict {
+        let Some(process) = processes.get(node) else { return Ok(()) };
+        let Some((core, moment)) = process.trusting(now) else { return Ok(()) };
         for lease in leases.iter().chain([&self.leader]) {
-            let mut first: Option<(&Process, u64)> = None;
-            for (process, core, moment) in &trusting {
-                let Some(term) = core.trusts(lease, *moment) else { continue };
-                if first.is_some() && self.knowledge.is_muddied(lease.as_str(), now) {
-                    break;
+            let Some(term) = core.trusts(lease, moment) else { continue };
+            for (at, other) in processes.iter().enumerate().filter(|(at, _)| *at != node) {
+                let Some(other_term) = other.trusts(lease, now) else { continue };
+                if self.knowledge.is_muddied(lease.as_str(), now) {
+                    continue;
                 }
-                if let Some((other, other_term)) = first {
-                    return Err(format!(
-                        "{} trusts that it holds {lease} in term {other_term}, and so does {} in \
-                         term {term}",
-                        other.plan.name, process.plan.name
-                    ));
-                }
-                first = Some((process, term));
+                let (one, two) = ((&process.plan.name, term), (&other.plan.name, other_term));
+                let (one, two) = if at < node { (two, one) } else { (one, two) };
+                return Err(format!(
+                    "{} trusts that it holds {lease} in term {}, and so does {} in term {}",
+                    one.0, one.1, two.0, two.1
+                ));
             }
         }
         Ok(())

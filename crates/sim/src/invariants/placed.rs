@@ -6,7 +6,7 @@ use incumbent_core::LeaseName;
 use incumbent_duties::DutyId;
 
 use super::rosters::Ledger;
-use super::{Forgotten, Invariant, Landing, Verdict};
+use super::{Forgotten, Invariant, Landing, Step, Verdict};
 use crate::duties::{FAMILY, SWIFT};
 use crate::process::Process;
 use crate::scenario::{DutyTimes, MILLI, Scenario};
@@ -85,7 +85,7 @@ impl Invariant for Placed {
         Ok(())
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
+    fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
         if now < self.placed || self.duties.is_empty() {
             return Ok(());
         }

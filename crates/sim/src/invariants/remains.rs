@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use incumbent_core::records::{Ask, Intent, IntentState, LeaseRecord};
 use incumbent_core::{LeaseName, MemberId, keys};
 
-use super::{Forgotten, Invariant, Landing, Verdict};
+use super::{Forgotten, Invariant, Landing, Step, Verdict};
 use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
 use crate::statistics::Statistics;
@@ -112,10 +112,13 @@ impl Invariant for Remains {
         self.late.extend(self.records.keys().filter(lost).cloned().collect::<Vec<_>>());
     }
 
-    fn stepped(&mut self, now: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
-        if now + self.bound > self.end {
-            self.living =
-                processes.iter().filter_map(|process| process.member().cloned()).collect();
+    fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
+        let living = || processes.iter().filter_map(Process::member);
+        let known = || living().filter(|member| self.living.contains(*member)).count();
+        if now + self.bound > self.end
+            && (living().count() != self.living.len() || known() != self.living.len())
+        {
+            self.living = living().cloned().collect();
         }
         Ok(())
     }

@@ -8,9 +8,8 @@ use incumbent_core::{LeaseName, MemberId};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Roster;
 
-use super::{Forgotten, Invariant, Landing, Verdict};
+use super::{Forgotten, Invariant, Landing, Step, Verdict};
 use crate::duties::{FAMILY, NEWEST};
-use crate::process::Process;
 use crate::scenario::{DutyTimes, MILLI, Scenario};
 use crate::statistics::Statistics;
 use crate::store::Applied;
@@ -174,10 +173,10 @@ impl Invariant for Rosters {
         self.check_dropped(now)
     }
 
-    fn stepped(&mut self, _: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
-        for (duty, lease) in &self.leases {
-            for process in processes {
-                let Some(core) = &process.core else { continue };
+    fn stepped(&mut self, Step { node, processes, .. }: Step<'_>) -> Verdict {
+        let Some(process) = processes.get(node) else { return Ok(()) };
+        if let Some(core) = &process.core {
+            for (duty, lease) in &self.leases {
                 if core.held(lease).is_some() && !core.wanted_duties().any(|wanted| wanted == duty)
                 {
                     return Err(format!(

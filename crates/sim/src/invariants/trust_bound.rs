@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::records::{MemberRecord, MemberState};
-use incumbent_core::{LeaseName, MemberId, Moment};
+use incumbent_core::{MemberId, Moment};
 
-use super::{Invariant, Landing, Verdict};
-use crate::process::Process;
+use super::{Invariant, Landing, Step, Verdict};
 
 #[derive(Default)]
 pub(super) struct TrustBound {
@@ -31,9 +30,10 @@ impl Invariant for TrustBound {
         Ok(())
     }
 
-    fn stepped(&mut self, _: u64, processes: &[Process], _: &[LeaseName]) -> Verdict {
-        for process in processes {
-            let Some(id) = process.member() else { continue };
+    fn stepped(&mut self, Step { node, processes, .. }: Step<'_>) -> Verdict {
+        if let Some(process) = processes.get(node)
+            && let Some(id) = process.member()
+        {
             let bound = self.bounds.get(id).copied().unwrap_or(Moment::START);
             if process.trusted_until() > bound {
                 return Err(format!(
