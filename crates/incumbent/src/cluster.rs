@@ -9,6 +9,7 @@ pub(crate) mod json;
 mod picture;
 mod plan;
 mod reading;
+mod remains;
 mod repair;
 mod rollout;
 mod watch;

@@ -175,6 +175,8 @@ impl Driver {
         if let Some(past) = start.past {
             core.recall(past);
         }
+        // Where the lead of the cluster is stood for, its leader looks after what is left behind.
+        let visible = (!config.membership).then_some(config.timing.visible);
         let joining = Joining { answer: start.joined, since: now, waits: start.join_within };
         Self {
             core,
@@ -196,7 +198,7 @@ impl Driver {
             plans: Plans::default(),
             attempts: Attempts::default(),
             waiters: Waiters::default(),
-            witnesses: Witnesses::new(start.witness, seen, start.commands.clone())
+            witnesses: Witnesses::new(start.witness, seen, start.commands.clone(), visible)
                 .of_proven(start.proven),
             subscribers: Subscribers::default(),
             leaders: Leaders::default(),

@@ -92,6 +92,8 @@ struct Inner<C: Connect> {
     changed: watch::Sender<()>,
     /// Tells an attempt that pauses that it is needed now.
     urgent: Arc<Notify>,
+    /// Tells an attempt that is under way that it may be in vain, and that nobody would say so.
+    overdue: Arc<Notify>,
     home: Mutex<Home<C::Session>>,
 }
 
@@ -120,6 +122,7 @@ impl<C: Connect> Lane<C> {
                 shelf: Mutex::new(Shelf::new(if options.reserve { 2 } else { 1 })),
                 changed: watch::Sender::new(()),
                 urgent: Arc::new(Notify::new()),
+                overdue: Arc::new(Notify::new()),
                 home: Mutex::new(Home { given: None, first, place: None, tasks: JoinSet::new() }),
             }),
         }
@@ -238,14 +241,14 @@ impl<C: Connect> Inner<C> {
         let Some((failures, empty)) = locked(&self.shelf).begin() else { return };
         let longest = if empty { LONGEST_PAUSE } else { LONGEST_RESERVE_PAUSE };
         let (lane, connect) = (Arc::downgrade(self), Arc::clone(&self.connect));
-        let urgent = Arc::clone(&self.urgent);
+        let (urgent, overdue) = (Arc::clone(&self.urgent), Arc::clone(&self.overdue));
         self.spawn(async move {
             tokio::select! {
                 biased;
                 () = urgent.notified() => {}
                 () = sleep(pause(failures, longest)) => {}
             }
-            let connected = connect.connect().await;
+            let connected = attempt(&*connect, &overdue).await;
             let Some(lane) = lane.upgrade() else { return };
             match connected {
                 Ok(session) => lane.put(session),
@@ -276,6 +279,8 @@ impl<C: Connect> Inner<C> {
     /// A connection is of no use any more, and perhaps it was the last.
     fn gone(self: &Arc<Self>, last: bool) {
         if last {
+            // What made it useless may have met an attempt that is under way too.
+            self.overdue.notify_waiters();
             self.urgent.notify_one();
         }
         self.news();
@@ -296,6 +301,23 @@ impl<C: Connect> Inner<C> {
             }
             (None, (_, None)) => format!("{server}: no connection within {waited} ms"),
         })
+    }
+}
+
+/// Connects. An attempt whose packets are lost ends by its own time-out alone, which is longer than
+/// trust may last: once it is overdue another is made beside it, and the first that succeeds counts.
+async fn attempt<C: Connect>(connect: &C, overdue: &Notify) -> Result<C::Session, StoreError> {
+    let mut first = pin!(connect.connect());
+    tokio::select! {
+        biased;
+        connected = &mut first => return connected,
+        () = overdue.notified() => {}
+    }
+    let mut second = pin!(connect.connect());
+    tokio::select! {
+        biased;
+        connected = &mut first => if connected.is_ok() { connected } else { second.await },
+        connected = &mut second => if connected.is_ok() { connected } else { first.await },
     }
 }
 
@@ -342,7 +364,11 @@ impl<C: Connect> Request<C> {
             entered = timeout(lane.options.patience, lane.enter()) => entered,
         };
         let span = lane.options.timeout;
-        match entered.unwrap_or_else(|_| Err(lane.waited_in_vain())) {
+        let in_vain = |_| {
+            lane.overdue.notify_waiters();
+            Err(lane.waited_in_vain())
+        };
+        match entered.unwrap_or_else(in_vain) {
             Ok((turn, held)) => {
                 drop(lane);
                 self.perform(&held, turn, span, answer).await;

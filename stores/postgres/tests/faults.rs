@@ -114,7 +114,8 @@ fn a_half_open_connection_is_replaced_in_time_for_another_beat() {
             proxy.forget_connections();
             assert!(in_time(&store, lane, vec![], span).await.is_none());
             let tries = until_served(&store, lane, span).await;
-            assert!(tries <= 4, "{tries} tries");
+            // An attempt to connect that was under way hangs for 10 s, which are 20 tries.
+            assert!(tries <= 10, "{tries} tries");
         }
     });
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use incumbent_core::random::Random;
 use incumbent_core::records::{Content, LeaseRecord, Profile};
 use incumbent_core::{LeaseName, MemberId, keys};
 use incumbent_duties::DutyId;
@@ -10,13 +11,16 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
 use crate::driver::command::{Command, Commands};
-use crate::driver::thread;
+use crate::driver::{seed, thread};
 use crate::witness::{self, Verdict, Ward};
 
 /// A profile comes a moment after its member.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// So often is a profile looked for that isn't there or can't be read.
 const LOOKS: u32 = 8;
+
+/// One in so many of those that join looks for what others left behind.
+const COLLECTS: u64 = 4;
 
 /// Who waits for whom. One task for each member that holds something wanted here.
 pub(super) struct Witnesses {
@@ -29,6 +33,9 @@ pub(super) struct Witnesses {
     tasks: HashMap<MemberId, Task>,
     /// How many holders are remembered at most before those are forgotten that nobody waits for.
     most: usize,
+    /// For how long the closed stay visible, if no leader of the cluster looks after them.
+    visible: Option<Duration>,
+    collecting: Option<Task>,
 }
 
 /// Below this nothing is gained by forgetting.
@@ -48,7 +55,12 @@ impl Drop for Task {
 }
 
 impl Witnesses {
-    pub(super) fn new(enabled: bool, cluster: Cluster, commands: Commands) -> Self {
+    pub(super) fn new(
+        enabled: bool,
+        cluster: Cluster,
+        commands: Commands,
+        visible: Option<Duration>,
+    ) -> Self {
         Self {
             enabled,
             proven: true,
@@ -57,6 +69,8 @@ impl Witnesses {
             holders: HashMap::new(),
             tasks: HashMap::new(),
             most: FEW,
+            visible,
+            collecting: None,
         }
     }
 
@@ -90,10 +104,17 @@ impl Witnesses {
     }
 
     /// This node is a member from now on: whoever sees this process die closes it.
-    pub(super) fn joined(&self, member: &MemberId) {
+    pub(super) fn joined(&mut self, member: &MemberId) {
         if let Some(url) = self.cluster.store.url.as_deref().filter(|_| self.proven) {
             let (url, cluster) = (url.to_owned(), self.cluster.name().to_owned());
             witness::entrust(&Ward { url, cluster, member: member.as_str().to_owned() });
+        }
+        if let Some(visible) = self.visible
+            && seed::draw().is_multiple_of(COLLECTS)
+        {
+            let collecting = collect(self.cluster.clone(), member.clone(), visible, self.enabled);
+            let handle = thread::spawn_runner(collecting).ok();
+            self.collecting = Some(Task { leases: 0, handle });
         }
     }
 
@@ -145,6 +166,14 @@ async fn watch(cluster: Cluster, member: MemberId, commands: Commands) {
     }
 }
 
+/// Never a reason to wait: what isn't done is left to the next.
+async fn collect(cluster: Cluster, own: MemberId, visible: Duration, witness: bool) {
+    let random = Random::new(seed::draw());
+    if let Err(error) = cluster.collect_remains(&own, visible, witness, random).await {
+        tracing::debug!(cluster = cluster.name(), action = "collect", %error, "left to others");
+    }
+}
+
 async fn profile(cluster: &Cluster, member: &MemberId) -> Option<Profile> {
     for look in 0..LOOKS {
         if let Ok(Some(stored)) = cluster.read_key(keys::profile(member)).await {
@@ -165,7 +194,7 @@ mod tests {
     fn o13_holders_of_duties_that_nobody_wants_are_forgotten() {
         let store = incumbent_memory::MemoryStore::new();
         let cluster = Cluster::new(store, "test").unwrap();
-        let mut witnesses = Witnesses::new(true, cluster, Commands::channel().0);
+        let mut witnesses = Witnesses::new(true, cluster, Commands::channel().0, None);
         let duty = |number: u32| DutyId::new("work", &format!("d{number}")).unwrap();
         let record = held();
         // In the end it wants the last ten, of all that it ever contended for.

@@ -393,3 +393,35 @@ async fn o14_connections_that_do_not_tell_when_they_break_are_used_in_turn() {
     let answers = [send(5).await, send(6).await, send(7).await].map(|answer| answer.is_ok());
     assert_eq!(answers.iter().filter(|is_ok| **is_ok).count(), 2, "{answers:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_hangs_does_not_keep_the_next_from_being_made() {
+    let server = Server::new(SECOND, SECOND / 10);
+    let lane = server.lane(true);
+    let first = async {
+        // The connection in reserve begins after the first, and its packets are lost.
+        sleep(SECOND / 2).await;
+        *locked(&server.connect) = SECOND * 3600;
+    };
+    let (answer, ()) = tokio::join!(send(&lane, 1), first);
+    assert_eq!((answer, server.connects()), (Ok(()), 2));
+    *locked(&server.connect) = SECOND;
+    server.reset();
+    assert!(within(SECOND * 2, &lane, 2).await, "it waited for the attempt that hangs");
+    assert_eq!(server.seen(), [(1, 1), (3, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_in_vain_has_another_attempt_made() {
+    let server = Server::new(SECOND * 3600, SECOND / 10);
+    let road = Arc::new(Road(Arc::clone(&server)));
+    let lane = Lane::new(&road, LaneOptions::beat(SECOND * 5), None);
+    let mended = async {
+        sleep(SECOND / 2).await;
+        *locked(&server.connect) = SECOND / 2;
+    };
+    let (answer, ()) = tokio::join!(send(&lane, 1), mended);
+    assert_eq!(answer, Err(ErrorKind::Unavailable));
+    assert_eq!(send(&lane, 2).await, Ok(()));
+    assert_eq!(server.seen(), [(2, 2)]);
+}
