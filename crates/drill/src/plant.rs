@@ -35,6 +35,6 @@ pub fn caught_by(mutant: Mutant) -> &'static str {
         Mutant::HoldNeverReleased | Mutant::PanicIsFinal => liveness::NAME,
         Mutant::LossUntold => events::NAME,
         Mutant::EndedStillHeld => one_leader::NAME,
-        Mutant::SeatNeverClosed => left::NAME,
+        Mutant::SeatNeverClosed | Mutant::FormerWorkLeftBehind => left::NAME,
     }
 }

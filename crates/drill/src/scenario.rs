@@ -63,6 +63,12 @@ pub(crate) enum Strike {
     BreakDriver {
         process: usize,
     },
+    /// The driver panics and the node is asked to leave, while the work can't end.
+    BreakAndLeave {
+        process: usize,
+        span: Duration,
+        back_after: Duration,
+    },
     Resign {
         process: usize,
         lease: usize,
@@ -119,7 +125,7 @@ impl Scenario {
         let lease = random.below(self.leases as u64) as usize;
         let span = random.span(Duration::from_millis(50), self.ttl * 2);
         let back_after = random.span(Duration::from_millis(100), self.ttl * 2);
-        match random.below(22) {
+        match random.below(23) {
             0..=2 => Strike::Pause { process, span },
             3 | 4 => Strike::Stall { process, thread: Thread::Beats, span: span * 2 },
             5 => Strike::Stall { process, thread: Thread::Runners, span },
@@ -137,6 +143,7 @@ impl Scenario {
             18 => Strike::ResignUnheard { process, lease, span: span / 2 },
             19 => Strike::Evict { process },
             20 => Strike::Lose { process, lease },
+            21 => Strike::BreakAndLeave { process, span: span / 2, back_after },
             _ => Strike::WallJump { process, by_ms: random.below(7_200_000) as i64 - 3_600_000 },
         }
     }
@@ -152,6 +159,7 @@ impl Strike {
             | Self::Cut { span, .. }
             | Self::CutAll { span }
             | Self::ResignUnheard { span, .. }
+            | Self::BreakAndLeave { span, .. }
             | Self::Weather { span, .. } => *span = (*span).min(left),
             Self::Kill { .. }
             | Self::Leave { .. }

@@ -169,6 +169,11 @@ impl Stage {
                 self.book.pages().breaking.insert(seat.process.id());
                 seat.process.break_driver();
             }),
+            Strike::BreakAndLeave { process, span, back_after } => {
+                self.strike(Strike::Stall { process, thread: Thread::Work, span });
+                self.strike(Strike::BreakDriver { process });
+                self.leave(process, back_after);
+            }
             Strike::Resign { process, lease } => self.on(process, |seat| seat.resign(lease)),
             Strike::ResignUnheard { process, lease, span } => self.on(process, |seat| {
                 seat.process.stall(Thread::Runners, span);
@@ -227,7 +232,9 @@ impl Stage {
         let stage = self.clone();
         run_beside(async move {
             if let Some(program) = seat.program {
-                let _ = program.node.leave().await;
+                if program.node.leave().await.is_ok() {
+                    left::said(&stage.book, &seat.process);
+                }
                 stage.book.pages().left.insert(seat.process.id());
             }
             sleep(back_after).await;
@@ -288,7 +295,7 @@ impl Stage {
             let left = tokio::time::timeout(self.scenario.ttl * 4, program.node.leave()).await;
             self.book.pages().left.insert(seat.process.id());
             match left {
-                Ok(Ok(())) => {}
+                Ok(Ok(())) => left::said(&self.book, &seat.process),
                 Ok(Err(error)) => left::failed(&self.book, &seat.process, &error.to_string()),
                 Err(_) => left::failed(&self.book, &seat.process, "it never came to an end"),
             }

@@ -80,6 +80,34 @@ fn o43_work_from_before_a_panic_of_the_driver_is_waited_for() {
     });
 }
 
+#[test]
+fn o45_who_leaves_after_a_panic_of_the_driver_waits_for_the_work_from_before() {
+    for (stalled, in_order) in [(3, true), (60, false)] {
+        World::run(5, move |world| async move {
+            let process = world.process("a");
+            let node = process.join(builder("a").grace(Duration::from_secs(10))).await.unwrap();
+            let running = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&running);
+            let lead = node.lead("scheduler", move |term| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let running = Running(Arc::clone(&counted));
+                async move {
+                    term.lost().await;
+                    drop(running);
+                    Ok(())
+                }
+            });
+            let lead = lead.unwrap();
+            world.until(|| lead.is_leader()).await;
+            process.stall(Thread::Work, Duration::from_secs(stalled));
+            process.break_driver();
+            let left = node.leave().await;
+            let works = running.load(Ordering::SeqCst) == 1;
+            assert_eq!((left.is_ok(), works), (in_order, !in_order), "{left:?}");
+        });
+    }
+}
+
 struct Running(Arc<AtomicUsize>);
 
 impl Drop for Running {

@@ -1,4 +1,5 @@
-//! After a node has left nothing of it is there: no task, no work, no trust.
+//! After a node has left nothing of it is there: no task, no work, no trust. Once it says that it has
+//! left in order, all its work has ended.
 
 use incumbent::testing::{Process, Thread};
 
@@ -20,6 +21,16 @@ pub(crate) fn check(book: &Book, process: &Process, holds: bool) {
             let story = format!("{} has left, and {tasks} tasks are on {thread:?}", process.name());
             book.pages().violate(NAME, story);
         }
+    }
+}
+
+/// Checked as soon as the node says that it has left in order.
+pub(crate) fn said(book: &Book, process: &Process) {
+    let mut pages = book.pages();
+    let lease = pages.running.values().find(|running| running.process == process.id());
+    if let Some(lease) = lease.map(|running| running.lease.clone()) {
+        let story = format!("{} says that it has left, and works under {lease}", process.name());
+        pages.violate(NAME, story);
     }
 }
 

@@ -72,10 +72,7 @@ impl Driver {
             }
             CoreEvent::Viewed(view) => self.viewed(view),
             CoreEvent::Ended { member, why } => self.ended(member, why.into()),
-            CoreEvent::Left => {
-                tracing::info!(node = self.name(), action = "left", "left");
-                self.left(Ok(()));
-            }
+            CoreEvent::Left => self.member_left(),
             CoreEvent::Unreadable(unreadable) => {
                 tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
             }

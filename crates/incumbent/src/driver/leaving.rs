@@ -19,6 +19,8 @@ pub(super) struct Leaving {
     work_until: Moment,
     /// Set once all work has ended: the store has until then to confirm.
     close_until: Option<Moment>,
+    /// The member is gone from the store. Work from before a panic may be left all the same.
+    gone: bool,
     answers: Vec<oneshot::Sender<Result<(), LeaveError>>>,
     result: Result<(), LeaveError>,
 }
@@ -42,6 +44,7 @@ impl Driver {
                 grace,
                 work_until,
                 close_until: None,
+                gone: false,
                 answers: Vec::new(),
                 result: Ok(()),
             });
@@ -53,24 +56,36 @@ impl Driver {
         }
     }
 
-    /// Gives up on an orderly departure that takes too long.
+    /// The core has nothing more to do here.
+    pub(super) fn member_left(&mut self) {
+        tracing::info!(node = self.name(), action = "left", "left");
+        match &mut self.leaving {
+            Some(leaving) => leaving.gone = true,
+            None => self.left(Ok(())),
+        }
+    }
+
+    /// Sees whether a departure is complete, and gives up on one that takes too long.
     pub(super) fn check_leaving(&mut self, now: Moment) {
         let Some(leaving) = &mut self.leaving else { return };
         if self.over {
             return;
         }
-        let error = if self.tenures.is_empty() {
+        // The core knows nothing of work from before a panic, and leaves without it (O45).
+        let former = self.unfinished.keys().filter(|_| !planted(Mutant::FormerWorkLeftBehind));
+        let mut leases: Vec<LeaseName> = self.tenures.keys().chain(former).cloned().collect();
+        if leases.is_empty() && leaving.gone {
+            return self.left(Ok(()));
+        }
+        let error = if leases.is_empty() {
             let patience = self.config.timing.request * 2;
             let until = *leaving.close_until.get_or_insert(now + patience);
             (now >= until).then_some(LeaveError::Unconfirmed)
         } else {
             leaving.close_until = None;
             let grace = leaving.grace;
-            (now >= leaving.work_until).then(|| {
-                let mut leases: Vec<LeaseName> = self.tenures.keys().cloned().collect();
-                leases.sort();
-                LeaveError::WorkStillRuns { leases, grace }
-            })
+            leases.sort();
+            (now >= leaving.work_until).then_some(LeaveError::WorkStillRuns { leases, grace })
         };
         if let Some(error) = error {
             tracing::warn!(node = %self.config.profile.node, action = "leave", %error, "left without order");

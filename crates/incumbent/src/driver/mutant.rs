@@ -20,6 +20,7 @@ pub enum Mutant {
     LossUntold,
     EndedStillHeld,
     SeatNeverClosed,
+    FormerWorkLeftBehind,
 }
 
 impl Mutant {
@@ -39,6 +40,7 @@ impl Mutant {
         Self::LossUntold,
         Self::EndedStillHeld,
         Self::SeatNeverClosed,
+        Self::FormerWorkLeftBehind,
     ];
 
     /// Its name, as people write it.
@@ -80,6 +82,9 @@ impl Mutant {
             Self::LossUntold => "subscribers do not hear of terms that were lost at once",
             Self::EndedStillHeld => "a term that has ended still answers that it is held",
             Self::SeatNeverClosed => "who waits for an election is not told that the node has left",
+            Self::FormerWorkLeftBehind => {
+                "a node leaves without waiting for the work from before its driver panicked"
+            }
         }
     }
 }
