@@ -2,12 +2,13 @@
 
 import { path } from "./api.js";
 import { confirm } from "./dialog.js";
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { CLUSTER_LEASE } from "./health.js";
 
 // Buttons for actions; nothing where this server only looks.
 export function actions(model, all) {
-  if (model.cluster?.read_only || all.length === 0) return null;
+  // Until the server has said that it may be steered, nothing is offered.
+  if (model.cluster?.read_only !== false || all.length === 0) return null;
   const button = (action) =>
     h("button", {
       type: "button",
@@ -17,6 +18,13 @@ export function actions(model, all) {
       onclick: () => confirm(model, action),
     });
   return h("div", { class: "acts", role: "group", "aria-label": "Actions" }, all.map(button));
+}
+
+// Puts buttons into a place. If one of those before had the focus, the one that took its place gets it.
+export function showActions(place, model, all) {
+  const had = [...place.querySelectorAll("button")].indexOf(document.activeElement);
+  fill(place, actions(model, all));
+  if (had >= 0) (place.querySelectorAll("button")[had] ?? place.querySelector("button"))?.focus();
 }
 
 export function steerLease(lease, model) {
@@ -124,7 +132,7 @@ export function steerDuty(duty, model) {
 function pause(duty) {
   const id = duty.duty;
   if (duty.state === "paused") {
-    return { act: "resume", label: "Resume", title: `Resume ${id}?`, text: "It is placed on a node again.", method: "DELETE", path: path("duties", id, "pause") };
+    return { act: "resume", label: "Resume", title: `Resume ${id}?`, text: "It is placed on a node again.", plan: () => ({ resume: id }), method: "DELETE", path: path("duties", id, "pause") };
   }
   return {
     act: "pause",

@@ -50,7 +50,11 @@ class Confirmation {
     this.dialog.remove();
     // The button may be another one by now: what was pressed may have changed it.
     if (this.before?.isConnected) this.before.focus();
-    else document.querySelector("#detail h2, main h1")?.focus();
+    else {
+      const near = document.querySelector("#detail:not([hidden])") ?? document.querySelector("main");
+      const same = near.querySelector(`.acts [data-act$="${this.action.act}"]`);
+      (same ?? near.querySelector(".acts button") ?? near).focus();
+    }
   }
 
   #choice(id) {

@@ -1,6 +1,6 @@
 // Duties: a grid by node, a list, what runs nowhere and why, and one in detail.
 
-import { actions, steerDuty } from "./actions.js";
+import { showActions, steerDuty } from "./actions.js";
 import { get, path } from "./api.js";
 import { empty, fill, h, list, name, setAttribute, setClass, setText } from "./dom.js";
 import { amount, compare, count, date, route, short } from "./format.js";
@@ -276,11 +276,11 @@ export class DutyDetail {
       fill(this.why);
       return;
     }
-    const seen = JSON.stringify(duty);
+    const seen = JSON.stringify([this.model.cluster?.read_only, duty]);
     if (seen !== this.seen) {
       this.seen = seen;
       this.#facts(duty);
-      fill(this.acts, actions(this.model, steerDuty(duty, this.model)));
+      showActions(this.acts, this.model, steerDuty(duty, this.model));
       this.#explain();
     }
     const moves = this.model.moves.filter((moved) => moved.duty === this.duty).reverse();

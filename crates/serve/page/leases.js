@@ -1,6 +1,6 @@
 // Leases: a list of all, and one in detail.
 
-import { actions, steerLease } from "./actions.js";
+import { showActions, steerLease } from "./actions.js";
 import { empty, fill, h, name, setAttribute, setClass, setText } from "./dom.js";
 import { date, route, seconds, span } from "./format.js";
 import { freeSince, isSlot, standing } from "./health.js";
@@ -134,12 +134,12 @@ export class LeaseDetail {
       return;
     }
     this.timeline.element.hidden = false;
-    const seen = JSON.stringify([lease.cursor, lease.leader?.state, lease.unreadable, standing(lease, this.model)]);
+    const seen = JSON.stringify([this.model.cluster?.read_only, lease.cursor, lease.leader?.state, lease.unreadable, standing(lease, this.model)]);
     if (seen !== this.seen) {
       this.seen = seen;
       this.#facts(lease);
       fill(this.changes, history(lease));
-      fill(this.acts, actions(this.model, steerLease(lease, this.model)));
+      showActions(this.acts, this.model, steerLease(lease, this.model));
     }
     if (changed.has("leases")) this.timeline.update();
     this.tick();

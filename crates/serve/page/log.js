@@ -1,6 +1,6 @@
 // What operators asked for, who did what, and what moved.
 
-import { actions, steerCluster, withdraw } from "./actions.js";
+import { actions, showActions, steerCluster, withdraw } from "./actions.js";
 import { get } from "./api.js";
 import { move } from "./duties.js";
 import { empty, fill, h, list, name } from "./dom.js";
@@ -28,7 +28,7 @@ export class Log {
 
   update(changed) {
     if (changed.has("intents")) {
-      fill(this.acts, actions(this.model, steerCluster(this.model)));
+      showActions(this.acts, this.model, steerCluster(this.model));
       this.#drawIntents();
       this.#readAudit();
     }
@@ -63,7 +63,7 @@ export class Log {
           "li",
           {},
           h("span", { class: "num dim", text: date(act.at_ms, this.model.now()) }),
-          h("span", {}, h("strong", {}, name(act.who)), " ", h("span", { text: act.act }), " ", act.target && name(act.target), " ", h("span", { class: "dim", text: [act.detail, act.from && `from ${act.from}`, act.outcome].filter(Boolean).join(" · ") })),
+          h("span", {}, h("strong", {}, name(act.who)), " ", h("span", { text: act.act }), " ", act.target && name(act.target), " ", h("span", { class: "dim", text: [act.detail, act.from && act.from !== act.who && `from ${act.from}`, act.outcome].filter(Boolean).join(" · ") })),
         ),
       );
       fill(this.audit, rows.length ? [h("ol", { class: "log" }, rows), h("p", { class: "dim", text: `The last ${bound} are kept.` })] : empty("Nobody has steered anything yet.", "Every act through this server is written down here: who, what, when and from where."));

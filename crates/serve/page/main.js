@@ -80,7 +80,7 @@ function go() {
     view?.close();
     view = new VIEWS[wanted.section](context);
     fill(place("view"), view.element);
-    view.update(new Set(ALL));
+    if (model.ready) view.update(new Set(ALL));
     if (from && from.section !== wanted.section) scrollTo(0, 0);
   }
   showDetail(wanted, context, from);
@@ -101,7 +101,7 @@ function showDetail(wanted, context, from) {
     else shown.opener = from?.opener;
     detail = new DETAILS[wanted.section]({ ...context, id: wanted.id });
     fill(place("detail"), detail.element);
-    if (model.cluster) detail.update(new Set(ALL));
+    if (model.ready) detail.update(new Set(ALL));
     detail.element.querySelector("h2").focus({ preventScroll: true });
     if (matchMedia("(max-width: 999px)").matches) scrollTo(0, 0);
   } else if (had && from?.opener) {
@@ -121,8 +121,10 @@ function schedule() {
     dirty.clear();
     status.update();
     if (changed.has("cluster")) showCluster();
-    view?.update(changed);
-    detail?.update(changed);
+    if (model.ready) {
+      view?.update(changed);
+      detail?.update(changed);
+    }
     measured(begun);
   };
   if (document.hidden) setTimeout(draw, 1000);
@@ -140,7 +142,8 @@ function take(events) {
   for (const event of events) {
     try {
       for (const part of model.take(event)) dirty.add(part);
-      if (event.type === "state") readHistory();
+      if (event.type === "state") readRest();
+      if (event.type === "intents") readMembers().catch(() => {});
     } catch (error) {
       console.warn("An event could not be read", error);
     }
@@ -150,10 +153,23 @@ function take(events) {
   schedule();
 }
 
-async function readHistory() {
-  const { moves } = await get("v1/history").catch(() => ({ moves: [] }));
-  model.addMoves(moves);
-  dirty.add("moves");
+// What isn't among the events: the server itself, and what moved before.
+async function readRest() {
+  const asked = model;
+  const [cluster, history] = await Promise.all([get("v1/cluster"), get("v1/history")]).catch(() => []);
+  if (!cluster || asked !== model) return;
+  model.cluster = cluster;
+  model.addMoves(history.moves);
+  for (const part of ALL) dirty.add(part);
+  schedule();
+}
+
+async function readMembers() {
+  const asked = model;
+  const { members, as_of_ms } = await get("v1/members");
+  if (asked !== model) return;
+  model.seeMembers(members, as_of_ms);
+  dirty.add("members");
   schedule();
 }
 
@@ -162,16 +178,12 @@ async function readAges() {
   const asked = model;
   const crowd = model.members.size > 200;
   try {
-    if (!document.hidden && model.cluster) {
+    if (!document.hidden && model.ready) {
       const leases = await get("v1/leases");
       if (asked === model) model.seeLeases(leases.leases, leases.as_of_ms);
       dirty.add("leases");
-      if (!crowd || shown.section === "nodes") {
-        const members = await get("v1/members");
-        if (asked === model) model.seeMembers(members.members, members.as_of_ms);
-        dirty.add("members");
-      }
       schedule();
+      if (!crowd || shown.section === "nodes") await readMembers();
     }
   } catch {
     // The first line says how old the page's knowledge is.

@@ -11,7 +11,9 @@ export const STATES = ["unassigned", "failing", "assigning", "revoking", "paused
 
 export class Model {
   constructor() {
+    // What the server says about itself, and whether all that it knows was read once.
     this.cluster = null;
+    this.ready = false;
     this.leases = new Map();
     this.members = new Map();
     this.duties = new Map();
@@ -44,10 +46,12 @@ export class Model {
   // Takes in an event of `GET /v1/events`, and says which parts of the model changed.
   take({ type, data }) {
     const told = JSON.parse(data);
+    // Whatever comes is a sign of life.
+    this.lastBeat = performance.now();
     switch (type) {
       case "state":
         this.#state(told);
-        return ["cluster", "leases", "members", "duties", "intents", "beat"];
+        return ["leases", "members", "duties", "intents", "beat"];
       case "lease":
         this.#lease(told);
         return ["leases"];
@@ -75,18 +79,17 @@ export class Model {
   }
 
   #state(told) {
-    this.cluster = told.cluster;
     this.seeLeases(told.leases, told.as_of_ms);
     this.seeMembers(told.members, told.as_of_ms);
     this.duties = new Map(told.duties.map((duty) => [duty.duty, duty]));
     this.dutyNames = [...this.duties.keys()].sort(compare);
     this.#countDuties();
     this.intents = told.intents;
-    this.#beat({ at_ms: told.as_of_ms, store: told.cluster.store_fails ?? "answers" });
+    this.ready = true;
+    this.#beat({ at_ms: told.as_of_ms, store: "answers" });
   }
 
   #beat(told) {
-    this.lastBeat = performance.now();
     this.skew = told.at_ms - Date.now();
     this.storeError = told.store === "answers" ? null : String(told.store);
     if (!this.storeError) this.asOf = told.at_ms;

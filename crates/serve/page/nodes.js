@@ -1,6 +1,6 @@
 // Nodes: all at a glance, a list, and one in detail.
 
-import { actions, steerNode } from "./actions.js";
+import { showActions, steerNode } from "./actions.js";
 import { dutySquares } from "./duties.js";
 import { empty, fill, h, list, name, setAttribute, setClass, setText } from "./dom.js";
 import { amount, compare, count, date, route, short, span } from "./format.js";
@@ -24,7 +24,7 @@ export function nodeState(member, model) {
 }
 
 function versions(member) {
-  return [...new Set(Object.values(member.families ?? {}))].sort(compare);
+  return [...new Set(Object.values(member.families ?? {}).flat())].sort(compare);
 }
 
 // A small square for each node, by zone: the fuller the darker. Arrow keys go from one to the next.
@@ -238,11 +238,11 @@ export class NodeDetail {
     }
     const state = nodeState(member, this.model);
     const { age_ms: _age, seen_ms: _seen, load, duties: _duties, ...rest } = member;
-    const seen = JSON.stringify([rest, load, state, this.model.frozen()]);
+    const seen = JSON.stringify([this.model.cluster?.read_only, rest, load, state, this.model.frozen()]);
     if (seen !== this.seen) {
       this.seen = seen;
       this.#facts(member, state);
-      fill(this.acts, actions(this.model, steerNode(member, this.model)));
+      showActions(this.acts, this.model, steerNode(member, this.model));
     }
     const carried = [...(this.model.carried.get(member.id) ?? [])].sort(compare);
     setText(this.title, carried.length ? `Carries ${count(carried.length, "duty", "duties")}` : "Carries no duties");
@@ -266,7 +266,7 @@ export class NodeDetail {
     if (zoneOf(member)) facts.push(["Zone", name(zoneOf(member))]);
     if (member.address) facts.push(["Address", name(member.address)]);
     const families = Object.entries(member.families ?? {});
-    if (families.length) facts.push(["Serves", families.map(([family, version]) => h("span", { class: "pill" }, name(version ? `${family} ${version}` : family)))]);
+    if (families.length) facts.push(["Serves", families.map(([family, versions]) => h("span", { class: "pill" }, name([family, ...versions].join(" "))))]);
     const shown = Object.entries(member.labels ?? {});
     if (shown.length) facts.push(["Labels", shown.map(([label, value]) => h("span", { class: "pill" }, name(`${label}=${value}`)))]);
     const capacity = member.capacity ? ` of ${amount(member.capacity)}` : "";

@@ -25,7 +25,7 @@ export class Status {
   update() {
     const { model } = this;
     const silent = performance.now() - model.lastBeat;
-    if (!model.cluster) {
+    if (!model.ready) {
       this.#say("wait", "Waiting for the server", "", "", "");
       return;
     }

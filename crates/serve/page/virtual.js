@@ -55,6 +55,7 @@ export class Virtual {
     }
     for (const [key, at] of wanted) this.#place(key, at);
     for (const row of this.#free) row.remove();
+    this.#order(wanted.keys());
     this.#free.length = Math.min(this.#free.length, 2 * SPARE);
   }
 
@@ -79,7 +80,18 @@ export class Virtual {
       row.setAttribute("aria-rowindex", at + 1);
     }
     this.show(row, this.#items[at]);
-    if (row.parentElement !== this.body) this.body.append(row);
+  }
+
+  // The order in the document is that on the screen, for keyboards and screen readers. A row that has the focus
+  // isn't moved, because it would lose it.
+  #order(keys) {
+    let next = this.body.firstElementChild;
+    for (const key of keys) {
+      const row = this.#rows.get(key);
+      const stays = row.parentElement === this.body && row.contains(document.activeElement);
+      if (row === next || stays) next = row.nextElementSibling;
+      else this.body.insertBefore(row, next);
+    }
   }
 
   #make() {
