@@ -107,3 +107,46 @@ impl Planning {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Placing, Subject};
+    use super::*;
+    use incumbent_core::Moment;
+    use incumbent_core::store::{ErrorKind, Outcome, Version};
+    use incumbent_core::stored::Stored;
+
+    #[test]
+    fn what_a_plan_decided_is_known_until_its_roster_is_written() {
+        let [from, to] = ["from", "to"].map(MemberId::new);
+        let duty = DutyId::new("work", "d1").unwrap();
+        let duties: BTreeSet<DutyId> = [duty.clone()].into();
+        let roster = Arc::new(Roster { duties, ..Roster::empty(to.clone(), 1) });
+        let subject = Subject::Roster(to.clone());
+        let mut placing = Placing::new(1);
+        placing.was_placed = true;
+        placing.bereft.insert(duty.clone(), from.clone());
+        placing.writing.insert(to.clone(), Arc::clone(&roster));
+        placing.wrote(Moment::START, &subject, Err(ErrorKind::Unavailable));
+        assert_eq!(placing.on_the_way(), [(duty.clone(), to.clone())].into());
+        assert_eq!(placing.bereft.get(&duty), Some(&from), "who had it isn't forgotten either");
+        placing.writing.insert(to, roster);
+        let applied = Outcome::Applied(Version::new("1"));
+        placing.wrote(Moment::START, &subject, Ok(&applied));
+        assert!(placing.bereft.is_empty(), "it is on a roster that the store has");
+    }
+
+    #[test]
+    fn the_next_leader_reads_from_rosters_what_was_on_its_way() {
+        let [from, to] = ["from", "to"].map(MemberId::new);
+        let duty = DutyId::new("work", "d1").unwrap();
+        let successors = BTreeMap::from([(duty.clone(), to.clone())]);
+        let roster = Roster { successors, ..Roster::empty(from.clone(), 1) };
+        let version = Some(Version::new("1"));
+        let mut placing = Placing::new(2);
+        placing.rosters.insert(from, Stored { content: Some(Arc::new(roster)), version });
+        assert_eq!(placing.on_the_way(), [(duty, to)].into());
+        placing.was_placed = true;
+        assert!(placing.on_the_way().is_empty(), "it may be long ago");
+    }
+}
