@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent::{Cluster, LeaseState, LeaseWatch, clock};
+use incumbent::{Cluster, LeaseState, LeaseWatch, Moment, clock};
 
 use crate::problem::Problem;
 
 /// So many leases are followed for those who ask; of more, those are forgotten that nobody asked
 /// about for the longest time.
-const MOST: usize = 1024;
+const MOST: usize = 256;
+
+/// Nobody asked for so long: it isn't followed any more once another one is.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// The leases that are followed.
 #[derive(Debug, Default)]
@@ -35,6 +38,11 @@ impl Follows {
         }
         let followed =
             Arc::new(Followed { watch: cluster.watch_lease(lease)?, asked: AtomicU64::new(now) });
+        let idle = |it: &Arc<Followed>| {
+            let asked = Moment::from_nanos(it.asked.load(Ordering::Relaxed));
+            Arc::strong_count(it) == 1 && clock::now().since(asked) > IDLE
+        };
+        follows.retain(|_, it| !idle(it));
         if follows.len() >= MOST {
             let oldest = follows.iter().min_by_key(|(_, it)| it.asked.load(Ordering::Relaxed));
             if let Some(name) = oldest.map(|(name, _)| name.clone()) {

@@ -14,8 +14,8 @@ use crate::peer::Party;
 use crate::problem::{LOST, NO_SUCH_HOLD, Problem, STOPPING, TOO_MANY};
 
 /// How many holds and streams there are at most: in all, and for one address or user.
-pub(crate) const ALL: usize = 2048;
-pub(crate) const EACH: usize = 256;
+pub(crate) const ALL: usize = 4096;
+pub(crate) const EACH: usize = 1024;
 
 /// So many that are over are remembered, to say why.
 const ENDED: usize = 1024;
@@ -33,6 +33,7 @@ pub(crate) struct Holds {
     /// Who gave which lease up, and stands back until then.
     resting: Mutex<HashMap<(String, String), Moment>>,
     places: Mutex<HashMap<Party, usize>>,
+    each: usize,
     stopping: AtomicBool,
     count: watch::Sender<usize>,
 }
@@ -61,6 +62,7 @@ impl Default for Holds {
             ended: Mutex::default(),
             resting: Mutex::default(),
             places: Mutex::default(),
+            each: EACH,
             stopping: AtomicBool::new(false),
             count: watch::Sender::new(0),
         }
@@ -68,6 +70,11 @@ impl Default for Holds {
 }
 
 impl Holds {
+    /// So many for one address or user.
+    pub(crate) fn with_most_each(each: usize) -> Self {
+        Self { each, ..Self::default() }
+    }
+
     /// Takes a place for a hold or a stream, if there is one.
     pub(crate) fn place(self: &Arc<Self>, party: Party) -> Result<Place, Problem> {
         if self.is_stopping() {
@@ -77,9 +84,10 @@ impl Holds {
         let mut places = lock(&self.places);
         let all: usize = places.values().sum();
         let own = places.entry(party.clone()).or_default();
-        if all >= ALL || *own >= EACH {
+        let each = self.each;
+        if all >= ALL || *own >= each {
             let said = format!(
-                "there are {all} holds and streams, {own} of them from there: {ALL} and {EACH} are the most"
+                "there are {all} holds and streams, {own} of them from there: {ALL} and {each} are the most"
             );
             let wait = HeaderValue::from_static("5");
             return Err(Problem::new(&TOO_MANY, said).header(header::RETRY_AFTER, wait));

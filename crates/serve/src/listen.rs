@@ -45,8 +45,6 @@ pub enum Address {
 /// Where requests come in.
 pub struct Listener {
     socket: Socket,
-    #[cfg(feature = "tls")]
-    tls: Option<crate::tls::Tls>,
 }
 
 enum Socket {
@@ -76,8 +74,7 @@ impl Listener {
             Address::Tcp(at) if !at.ip().is_loopback() && !service.access().needs_token() => {
                 Err(ServeError::Unsafe(format!(
                     "{at} can be reached from elsewhere, and nothing says who may: give a token file \
-                     (--token-file) or certificates (--tls-cert, --tls-key, --tls-client-ca), or \
-                     listen on 127.0.0.1"
+                     (--token-file), or listen on 127.0.0.1"
                 )))
             }
             Address::Tcp(at) => {
@@ -89,11 +86,7 @@ impl Listener {
     }
 
     fn new(socket: Socket) -> Self {
-        Self {
-            socket,
-            #[cfg(feature = "tls")]
-            tls: None,
-        }
+        Self { socket }
     }
 
     #[cfg(target_os = "linux")]

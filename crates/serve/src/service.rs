@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::events::News;
 use crate::follow::{Followed, Follows};
 use crate::hold::{draw, hex};
-use crate::holds::Holds;
+use crate::holds::{EACH, Holds};
 use crate::problem::Problem;
 use crate::route;
 use crate::snapshot::Snapshots;
@@ -31,6 +31,8 @@ pub struct Options {
     pub ttl: Duration,
     /// The shortest ttl that a hold may ask for (3 s; less only for tests).
     pub least_ttl: Duration,
+    /// How many holds, streams and long polls there may be for one address or user (1,024).
+    pub streams_each: usize,
     /// Below which directory trust files are made: one on tmpfs.
     pub trust_directory: Option<PathBuf>,
 }
@@ -42,6 +44,7 @@ impl Default for Options {
             lease: None,
             ttl: Duration::from_secs(15),
             least_ttl: Duration::from_secs(3),
+            streams_each: EACH,
             trust_directory: None,
         }
     }
@@ -73,11 +76,12 @@ impl Service {
         let run = draw().ok_or_else(|| std::io::Error::other("the system gives no randomness"))?;
         let run = hex(&run);
         let trust_files = TrustFiles::new(options.trust_directory.as_deref(), &run);
+        let holds = Arc::new(Holds::with_most_each(options.streams_each));
         Ok(Self(Arc::new(Inner {
             node,
             options,
             runtime,
-            holds: Arc::default(),
+            holds,
             follows: Follows::default(),
             snapshots: Snapshots::default(),
             news: News::new(run.get(..8).unwrap_or_default()),

@@ -227,8 +227,6 @@ fn a_hold_that_shall_resign_has_its_grace_and_is_trusted_in_it() {
     let mut first = server.hold_here("scheduler", json!({ "name": "a", "grace": "6s" }));
     let elected = first.until("elected");
     let (trust, hold) = (Trust::of(&elected), text(&elected, "hold").to_owned());
-    let mut second = server.hold_here("scheduler", json!({ "name": "b" }));
-    second.until("waiting");
     let asked = server.ask("POST", "/v1/leases/scheduler/resign", Some(json!({})));
     assert_eq!(asked.status, 202);
     assert_eq!(first.until("stopping")["why"], "resigned");
@@ -241,6 +239,8 @@ fn a_hold_that_shall_resign_has_its_grace_and_is_trusted_in_it() {
         assert!(trust.is_held(), "the work has its grace");
         pass(Duration::from_millis(50));
     }
+    let mut second = server.hold_here("scheduler", json!({ "name": "b" }));
+    second.until("waiting");
     assert_eq!(server.delete(&hold), 204);
     reading.join().unwrap();
     second.until("elected");
@@ -279,6 +279,30 @@ fn an_evicted_hold_is_lost_and_its_told_trust_is_kept() {
     assert!(!trust.is_held());
     second.until("elected");
     assert!(clock::now() >= told, "it was freed while its client might have trusted");
+}
+
+/// F61: a waiter whose own member is closed while it waits joins anew, and is elected all the same.
+#[test]
+fn a_waiter_that_loses_its_member_is_elected_all_the_same() {
+    let server = Server::new(SHORT);
+    let mut first = server.hold_here("scheduler", json!({ "name": "a" }));
+    let hold = text(&first.until("elected"), "hold").to_owned();
+    let reading = std::thread::spawn(move || while first.next().is_some() {});
+    let mut second = server.hold_here("scheduler", json!({ "name": "b" }));
+    second.until("waiting");
+    let member = || {
+        let members = server.get("/v1/members").json()["members"].as_array().unwrap().clone();
+        let alive = |it: &serde_json::Value| it["node"] == "b" && it["state"] == "alive";
+        members.iter().find(|it| alive(it)).map(|it| text(it, "id").to_owned())
+    };
+    wait_until("it is a member", || member().is_some());
+    let before = member();
+    let evict = format!("/v1/members/{}/evict", before.as_deref().unwrap());
+    assert_eq!(server.ask("POST", &evict, Some(json!({}))).status, 202);
+    wait_until("it is another member", || member().is_some() && member() != before);
+    assert_eq!(server.delete(&hold), 204);
+    reading.join().unwrap();
+    assert_eq!(second.until("elected")["term"], 2);
 }
 
 #[test]

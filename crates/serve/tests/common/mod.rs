@@ -42,6 +42,15 @@ impl Server {
     }
 
     pub fn with(store: MemoryStore, ttl: Duration, access: Access) -> Self {
+        Self::build(store, ttl, access, 64)
+    }
+
+    /// For so many streams.
+    pub fn with_streams(each: usize) -> Self {
+        Self::build(MemoryStore::new(), Duration::from_secs(15), Access::open(), each)
+    }
+
+    fn build(store: MemoryStore, ttl: Duration, access: Access, each: usize) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
@@ -51,6 +60,7 @@ impl Server {
         let mut options = Options::default();
         (options.ttl, options.access) = (ttl, access);
         options.least_ttl = ttl.min(Duration::from_secs(3));
+        options.streams_each = each;
         let (service, tcp) = runtime.block_on(async {
             let builder = Node::builder().ttl(Duration::from_secs(15)).name("server");
             let node = builder.join(store.clone()).await.unwrap();
