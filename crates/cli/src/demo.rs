@@ -5,6 +5,8 @@ mod ledger;
 mod live;
 mod news;
 pub(crate) mod node;
+#[cfg(feature = "serve")]
+mod page;
 mod process;
 mod stage;
 mod tour;

@@ -42,11 +42,22 @@ pub(crate) async fn run(stage: &mut Stage, nodes: usize) -> Outcome {
     for _ in 0..nodes {
         stage.add()?;
     }
+    #[cfg(feature = "serve")]
+    let page = super::page::Page::open(stage).await;
     let (timeline, target) = (Vec::new(), Target::Lease(0));
     let mut live = Live { stage, timeline, target, errands: JoinSet::new() };
+    #[cfg(feature = "serve")]
+    if let Some(page) = &page {
+        let said = format!("watch it in a browser too: {}", page.address);
+        live.tell(live.stage.news(Tone::Deed, said));
+    }
     let screen = Screen::enter("Try `incumbent demo --tour`")?;
     let watched = live.watch(screen).await;
     live.farewell();
+    #[cfg(feature = "serve")]
+    if let Some(page) = page {
+        page.close().await;
+    }
     watched?;
     if live.stage.faults().is_empty() { Ok(()) } else { Err(Failure::said()) }
 }

@@ -249,6 +249,10 @@ fn next(reader: &mut impl BufRead) -> Option<Value> {
         if reader.read_line(&mut line).ok()? == 0 {
             return None;
         }
+        // The last chunk is empty; the connection may stay open after it.
+        if line == "0\r\n" {
+            return None;
+        }
         // Between the lines are the sizes of chunks.
         if line.starts_with('{') {
             return Some(serde_json::from_str(&line).unwrap());

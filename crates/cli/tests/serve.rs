@@ -1,0 +1,152 @@
+//! `incumbent serve` as a process: clients outlive it, and it leaves in order.
+#![cfg(all(target_os = "linux", feature = "serve"))]
+
+mod common;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use common::{Trial, eventually};
+use incumbent::{Moment, clock};
+use serde_json::Value;
+
+/// A server that is killed with this.
+struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    fn start(trial: &Trial, name: &str) -> Self {
+        let socket = trial.path().join(name);
+        let path = socket.to_str().unwrap().to_owned();
+        let arguments = ["serve", "--unix", &path, "--ttl", "3s", "--node", name];
+        let child = trial.command(&arguments).spawn().unwrap();
+        let server = Self { child, socket };
+        eventually("it listens", || {
+            std::os::unix::net::UnixStream::connect(&server.socket).is_ok()
+        });
+        server
+    }
+
+    fn curl(&self) -> Command {
+        let mut command = Command::new("curl");
+        command.args(["-sN", "--unix-socket", self.socket.to_str().unwrap()]);
+        command
+    }
+
+    fn hold(&self, name: &str) -> Hold {
+        let body = format!("{{\"name\": \"{name}\", \"grace\": \"1s\"}}");
+        let mut command = self.curl();
+        command.args(["-H", "content-type: application/json", "-d", &body]);
+        command.arg("http://localhost/v1/leases/scheduler/hold").stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Hold { child, lines }
+    }
+
+    fn status(&self, path: &str) -> String {
+        let mut command = self.curl();
+        command.args(["-o", "/dev/null", "-w", "%{http_code}", &format!("http://localhost{path}")]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Hold {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Hold {
+    fn until(&mut self, event: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended before {event}");
+            let line: Value = serde_json::from_str(&line).unwrap();
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a client on the same host sees.
+fn until(file: &File) -> Moment {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 8).unwrap();
+    Moment::from_nanos(u64::from_le_bytes(bytes))
+}
+
+#[test]
+fn the_death_of_the_server_proves_nothing_about_its_clients() {
+    let trial = Trial::with_store();
+    let (mut first, second) = (Server::start(&trial, "one"), Server::start(&trial, "two"));
+    let mut holder = first.hold("a");
+    let elected = holder.until("elected");
+    let file = File::open(elected["trust_file"].as_str().unwrap()).unwrap();
+    let mut waiter = second.hold("b");
+    waiter.until("waiting");
+    let told = until(&file);
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    // The client goes on, by its file alone, for as long as that says.
+    assert!(until(&file) >= told && clock::now() < until(&file));
+    let told = until(&file);
+    waiter.until("elected");
+    assert!(clock::now() >= told, "somebody else was elected while the client trusted");
+    // F70: who is started again neither adopts nor closes what was its predecessor's.
+    let again = Server::start(&trial, "one");
+    let hold = elected["hold"].as_str().unwrap();
+    assert_eq!(again.status(&format!("/v1/holds/{hold}")), "404");
+}
+
+/// F72: releasing on shutdown is the default, after the clients have ended.
+#[test]
+fn a_server_that_is_told_to_end_hands_over_in_order() {
+    let trial = Trial::with_store();
+    let (mut first, second) = (Server::start(&trial, "one"), Server::start(&trial, "two"));
+    let mut holder = first.hold("a");
+    let elected = holder.until("elected");
+    let file = File::open(elected["trust_file"].as_str().unwrap()).unwrap();
+    let mut waiter = second.hold("b");
+    waiter.until("waiting");
+    first.signal("-TERM");
+    assert_eq!(holder.until("stopping")["why"], "shutdown");
+    assert_eq!(first.status("/readyz"), "503");
+    holder.until("lost");
+    assert_eq!(until(&file), Moment::START, "its file says so too");
+    // Its client ends with its stream, which proves that nothing of it runs.
+    waiter.until("elected");
+    assert!(first.child.wait().unwrap().success());
+    assert!(!first.socket.exists());
+    assert!(!std::path::Path::new(elected["trust_file"].as_str().unwrap()).exists());
+}
+
+#[test]
+fn it_refuses_to_listen_elsewhere_for_everybody() {
+    let trial = Trial::with_store();
+    let ran = trial.run(&["serve", "--listen", "0.0.0.0:0"]).ends_with(64);
+    assert!(ran.stderr.contains("--token-file"), "{}", ran.stderr);
+}
