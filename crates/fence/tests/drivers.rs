@@ -187,3 +187,52 @@ fn rusqlite_takes_terms_and_duties_and_refuses_what_wouldn_t_hold() {
         assert!(matches!(refused, Err(FenceError::Elsewhere { store: "etcd" })), "{refused:?}");
     });
 }
+
+#[test]
+fn a_transaction_that_stalls_on_sqlite_keeps_others_out_until_its_bound() {
+    block_on(async {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("app.db");
+        let scene = scene(&format!("sqlite:{}", file.display())).await;
+        let open = |patience| {
+            let connection = rusqlite::Connection::open(&file).expect("a connection");
+            connection.busy_timeout(patience).expect("patience");
+            connection
+        };
+        let patient = Duration::from_secs(20);
+        let (mut leader, other) = (open(patient), open(patient));
+        let bound = Duration::from_millis(600);
+        let (stalled, stalling) = std::sync::mpsc::channel();
+        let held = &scene.held;
+        let (waited, done) = std::thread::scope(|scope| {
+            let working = scope.spawn(move || {
+                sqlite::transaction(&mut leader, &**held, bound, |transaction| {
+                    stalled.send(()).expect("a listener");
+                    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                                   SELECT max(i) FROM n";
+                    let done = transaction.query_row(endless, [], |row| row.get::<_, i64>(0));
+                    done.map_err(FenceError::Database)
+                })
+            });
+            stalling.recv().expect("it stalls");
+            // Whoever takes over has to write, as this does.
+            let since = incumbent::clock::now();
+            other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").expect("it gets through");
+            (incumbent::clock::now().since(since), working.join().expect("no panic"))
+        });
+        assert!(matches!(done, Err(FenceError::TooLong)), "{done:?}");
+        let range = Duration::from_millis(200)..bound + Duration::from_secs(5);
+        assert!(range.contains(&waited), "{waited:?}");
+
+        // Without the bound it is as long as the transaction is open.
+        let mut leader = open(patient);
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = leader.transaction_with_behavior(immediate).expect("one");
+        scene.held.assert(&transaction).expect("it is held");
+        let refused = open(bound * 2).execute_batch("BEGIN IMMEDIATE");
+        let code = refused.expect_err("it is kept out").sqlite_error_code();
+        assert_eq!(code, Some(rusqlite::ErrorCode::DatabaseBusy));
+        drop(transaction);
+        leave(scene).await;
+    });
+}
