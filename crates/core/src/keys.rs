@@ -126,6 +126,15 @@ pub fn duty_leases() -> Key {
     Kind::Lease.key(DUTY)
 }
 
+/// The leases of the duties of a family. If its name is long they are among those of others, and
+/// names have to be compared.
+#[must_use]
+pub fn family_leases(family: &str) -> Key {
+    let key = Kind::Lease.key(&format!("{DUTY}{family}/"));
+    // Of a key that is too long this much at least is kept.
+    if key.as_str().len() <= MAX_KEY - 40 { key } else { duty_leases() }
+}
+
 /// All rosters.
 #[must_use]
 pub fn rosters() -> Key {
@@ -340,6 +349,17 @@ mod tests {
         for nobodys in ["board", "lease/a=2", "lease/a=zz", "lease/a b", "lease/=+1", "lease/=FF"] {
             assert_eq!(name_in(&Key::new(nobodys)), None, "{nobodys}");
         }
+    }
+
+    #[test]
+    fn the_leases_of_a_family_begin_with_its_key() {
+        for family in ["shard", "é, ☃", &"f".repeat(120), &"f".repeat(150), &"☃".repeat(900)] {
+            for name in ["7", "a/b", &"x".repeat(1000), &"☃".repeat(300)] {
+                let lease = lease(&LeaseName::duty(&format!("{family}/{name}")));
+                assert!(lease.as_str().starts_with(family_leases(family).as_str()), "{lease}");
+            }
+        }
+        assert_eq!(family_leases("shard").as_str(), "lease/incumbent/duty/shard/");
     }
 
     #[test]

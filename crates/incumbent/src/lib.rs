@@ -82,6 +82,7 @@
 //! | a node that doesn't lead the cluster, or only if it must | [`Builder::cluster_lead`] |
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
 //! | when a periodic job last succeeded | [`Cluster::last_success`] |
+//! | who runs a duty, at once and from memory | [`Node::owners`], [`Cluster::owners`] |
 //! | which duty runs where, and why | [`Cluster::duties`], [`Cluster::where_is`], [`Cluster::explain`] |
 //! | duties placed in your own way, and that tested | [`placement`] |
 //! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
@@ -122,9 +123,9 @@ pub mod testing;
 pub mod witness;
 
 pub use cluster::{
-    Asked, Cluster, Damage, DutyCondition, DutyStanding, Explanation, LastSuccess, Leader,
-    LeaseState, LeaseWatch, Mended, Pinned, PlannedMove, Preview, Remedy, RepairOptions,
-    RolloutStanding, RolloutState, Strictness, VersionStanding, Workload,
+    Asked, Cluster, Damage, DutyCondition, DutyStanding, Explanation, KnownOwner, LastSuccess,
+    Leader, LeaseState, LeaseWatch, Mended, Owners, Pinned, PlannedMove, Preview, Remedy,
+    RepairOptions, RolloutStanding, RolloutState, Strictness, VersionStanding, Workload,
 };
 pub use driver::clock;
 #[cfg(feature = "mutants")]

@@ -57,6 +57,7 @@ pub(crate) type Keep = Arc<Inner>;
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) name: String,
+    pub(crate) address: Option<String>,
     pub(crate) commands: Commands,
     pub(crate) shared: Arc<Shared>,
     pub(crate) seats: Arc<Seats>,

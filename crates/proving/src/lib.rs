@@ -29,7 +29,7 @@ pub use authority::Authority;
 pub use conformance::{at, conforms, conforms_while_broken, passed};
 #[cfg(feature = "candidates")]
 pub use distance::hold_through_resets;
-pub use process::heard;
+pub use process::{Process, heard};
 #[cfg(feature = "candidates")]
 pub use proxy::{Mood, Proxy, Traffic, Wire};
 #[cfg(feature = "candidates")]

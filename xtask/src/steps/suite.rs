@@ -26,7 +26,13 @@ const ACCIDENTS: usize = 5;
 /// Those that take longest begin first, so that none of them is left over at the end: first these files,
 /// each of which waits for a minute or more, then these packages.
 const LONG_FILES: &[&str] = &["distance.rs", "compete.rs", "run_faults.rs"];
-const LONG: &[&str] = &["incumbent-cli", "incumbent-faults", "incumbent", "incumbent-postgres"];
+const LONG: &[&str] = &[
+    "incumbent-example-outbox",
+    "incumbent-cli",
+    "incumbent-faults",
+    "incumbent",
+    "incumbent-postgres",
+];
 
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]

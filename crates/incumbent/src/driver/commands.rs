@@ -124,8 +124,12 @@ impl Driver {
     }
 
     pub(super) fn state(&self) -> Event {
-        let mut leads: Vec<(LeaseName, u64)> =
-            self.held.values().map(|held| (held.tenure.lease.clone(), held.tenure.term)).collect();
+        let mut leads: Vec<(LeaseName, u64)> = self
+            .held
+            .values()
+            .filter(|held| !held.tenure.lease.is_duty())
+            .map(|held| (held.tenure.lease.clone(), held.tenure.term))
+            .collect();
         leads.sort();
         let members = self.shared.members.load().as_ref().clone();
         let duties = self.duties.heard_of();

@@ -19,6 +19,7 @@ use crate::lead::scope::Scope;
 use crate::lead::tenure::Tenure;
 use crate::lead::term::Term;
 use crate::node::event::Event;
+use crate::node::shared::Held;
 
 #[derive(Default)]
 pub(super) struct Duties {
@@ -110,6 +111,9 @@ impl Driver {
         tracing::debug!(node = self.name(), %duty, term, action = "elected", "a duty is to start");
         let tenure = Arc::new(Tenure::new(lease.clone(), term, member, Arc::clone(trust)));
         let hold = Arc::new(Hold::new(Arc::clone(&tenure), self.commands.clone()));
+        let held = Held { tenure: Arc::clone(&tenure), hold: Arc::downgrade(&hold) };
+        self.held.insert(lease.as_str().into(), held);
+        self.held_changed = true;
         self.duties.preparing.remove(&duty);
         self.duties.elected.push((Arc::clone(staff), duty, hold));
         self.tenures.insert(lease, tenure);

@@ -164,6 +164,8 @@ impl Driver {
             return;
         }
         let (lease, term) = (tenure.lease.clone(), tenure.term);
+        self.held.remove(lease.as_str());
+        self.held_changed = true;
         if lease.is_duty() {
             tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty is to stop");
             return;
@@ -177,8 +179,6 @@ impl Driver {
         if let Some(meter) = self.counting.lease(&lease) {
             meter.lost(why);
         }
-        self.held.remove(lease.as_str());
-        self.held_changed = true;
         if let Some(candidate) = self.campaigns.get(&lease) {
             // What nobody has claimed has no work under it.
             drop(candidate.seat.take());

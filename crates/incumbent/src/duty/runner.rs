@@ -36,6 +36,8 @@ struct Failures {
 
 impl Runner {
     pub(crate) async fn run(self) {
+        // What others run under the duty's term ends with it.
+        let _closes = self.term.scope.close_on_drop();
         let restart = self.staff.restart;
         let mut failures = Failures {
             times: 0,

@@ -292,6 +292,7 @@ impl Builder {
         let (grace, membership) = (self.grace, self.membership);
         let inner = Inner {
             name,
+            address: self.address,
             commands,
             shared,
             seats,

@@ -1,0 +1,1 @@
+ALTER TABLE accounts ADD owner text NOT NULL DEFAULT 'nobody';
