@@ -1,5 +1,6 @@
 //! `incumbent serve` as a process: clients outlive it, and it leaves in order.
 #![cfg(all(target_os = "linux", feature = "serve"))]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "this is test code")]
 
 mod common;
 
