@@ -6,6 +6,8 @@
 mod arena;
 #[cfg(feature = "candidates")]
 mod authority;
+#[cfg(feature = "browser")]
+pub mod browser;
 #[cfg(feature = "candidates")]
 mod conformance;
 #[cfg(feature = "candidates")]

@@ -2,6 +2,7 @@
 //! are ended with whoever started them, however that ends.
 
 pub mod azurite;
+pub mod chromedriver;
 pub mod etcd;
 pub mod mariadb;
 pub mod moto;

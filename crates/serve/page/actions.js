@@ -6,24 +6,29 @@ import { fill, h } from "./dom.js";
 import { CLUSTER_LEASE } from "./health.js";
 
 // Buttons for actions; nothing where this server only looks.
-export function actions(model, all) {
+export function actions(model, all, latest = (at) => all[at]) {
   // Until the server has said that it may be steered, nothing is offered.
   if (model.cluster?.read_only !== false || all.length === 0) return null;
-  const button = (action) =>
+  const button = (action, at) =>
     h("button", {
       type: "button",
       class: action.danger ? "button danger" : "button",
       "data-act": action.act,
       text: `${action.label}${action.choose ? "…" : ""}`,
-      onclick: () => confirm(model, action),
+      onclick: () => confirm(model, latest(at)),
     });
   return h("div", { class: "acts", role: "group", "aria-label": "Actions" }, all.map(button));
 }
 
-// Puts buttons into a place. If one of those before had the focus, the one that took its place gets it.
+// Puts buttons into a place. They stay as long as they are the same, so that none goes away under a pointer. If one
+// of those before had the focus, the one that took its place gets it.
 export function showActions(place, model, all) {
+  place.latest = all;
+  const key = JSON.stringify([model.cluster?.read_only, all.map(({ act }) => act)]);
+  if (place.shown === key) return;
+  place.shown = key;
   const had = [...place.querySelectorAll("button")].indexOf(document.activeElement);
-  fill(place, actions(model, all));
+  fill(place, actions(model, all, (at) => place.latest[at]));
   if (had >= 0) (place.querySelectorAll("button")[had] ?? place.querySelector("button"))?.focus();
 }
 

@@ -231,7 +231,7 @@ export class NodeDetail {
     const member = this.#member();
     if (!member) {
       fill(this.body, empty("There is no such node any more.", "Nodes that are gone are forgotten after a minute or two."));
-      fill(this.acts);
+      showActions(this.acts, this.model, []);
       fill(this.squares);
       this.title.textContent = "";
       return;

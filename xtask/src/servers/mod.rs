@@ -77,6 +77,9 @@ const ALL: &[Kind] = &[
     },
 ];
 
+/// By which tests look at the page; each starts its own.
+const BROWSER: &[(&str, &str)] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
 /// It is slow, and for `--full` alone.
 const MOTO: &str = "moto";
 
@@ -84,6 +87,12 @@ const MOTO: &str = "moto";
 /// because the tests of its store would be missing.
 pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
     let mut missing = Vec::new();
+    for (program, package) in BROWSER {
+        if let Err(error) = install::ensure(program, package) {
+            println!("{program}: {error:#}");
+            missing.push(*program);
+        }
+    }
     for kind in ALL.iter().filter(|kind| context.full || kind.name != MOTO) {
         if let Ok(url) = std::env::var(kind.variable) {
             println!("{}: {url}, as {} says", kind.name, kind.variable);
