@@ -1,5 +1,6 @@
 //! From records to the question that the planner answers.
 
+mod basis;
 mod deploy;
 mod versions;
 
@@ -8,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use incumbent_planner as planner;
 
 use crate::duty::DutyId;
-use crate::records::{Catalog, DutySpec, LeaderRule, Rollout};
+use crate::records::{Catalog, DutySpec, LeaderRule, Rollout, Roster};
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Ask, Canary, Profile};
 
+pub use basis::{ASKED, Memory, PlanBasis, loads, prepared};
 pub use deploy::Answer;
 pub use versions::{Trial, lineages, runs_as, versions};
 
@@ -150,6 +152,14 @@ impl Survey {
         Question { situation, members, duties: ids }
     }
 
+    /// How many duties a roster can name in a store that takes values of this size, if it is fewer than
+    /// there are.
+    #[must_use]
+    pub fn room(&self, max_value: usize) -> Option<u32> {
+        let room = Roster::room(max_value, self.duties.keys());
+        (room < self.duties.len()).then(|| u32::try_from(room).unwrap_or(u32::MAX))
+    }
+
     /// The duties that go where an operator asked for, with the node that has them and the one
     /// that gets them. The planner takes them to be there already, so that it names no such move.
     #[must_use]
@@ -273,12 +283,12 @@ mod tests {
             asks: vec![Ask::Move { duty: "p/a".into(), node: "two".into() }],
             ..Survey::default()
         };
-        let Answer { question, plan, .. } = survey.answer(&planner::plan);
+        let Answer { question, plan, .. } = survey.answer(None, &planner::plan);
         let a = DutyId::new("p", "a").unwrap();
         assert_eq!(survey.asked_for(&question, &plan), [(&a, Some("one"), "two")]);
         assert!(plan.moves.iter().all(|step| question.duties[step.duty] != a), "{plan:?}");
         survey.homes.insert(a, two);
-        let Answer { question, plan, .. } = survey.answer(&planner::plan);
+        let Answer { question, plan, .. } = survey.answer(None, &planner::plan);
         assert_eq!(survey.asked_for(&question, &plan), [], "it is there");
     }
 
@@ -291,7 +301,7 @@ mod tests {
             duties: known(&Catalog::of("p", &[DutySpec::named("a")], 1 << 20)),
             ..Survey::default()
         };
-        let before = survey.answer(&planner::plan).question.situation;
+        let before = survey.answer(None, &planner::plan).question.situation;
         survey.asks = vec![
             Ask::Pin { duty: "p/ghost".into(), node: "one".into(), required: true },
             Ask::Pause { duty: "no slash".into() },
@@ -299,7 +309,7 @@ mod tests {
             Ask::Cordon { node: "ghost".into() },
             Ask::Drain { node: String::new() },
         ];
-        let after = survey.answer(&planner::plan).question.situation;
+        let after = survey.answer(None, &planner::plan).question.situation;
         assert_eq!(before.nodes, after.nodes);
         assert_eq!(before.duties, after.duties);
     }

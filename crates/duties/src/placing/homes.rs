@@ -10,7 +10,6 @@ use super::{Placing, Planning};
 use crate::duty::DutyId;
 use crate::records::Roster;
 use crate::survey::{Question, Survey};
-use incumbent_core::mutant::Mutant;
 use incumbent_core::names::MemberId;
 
 impl Placing {
@@ -36,25 +35,6 @@ impl Placing {
 }
 
 impl Planning {
-    /// Where every duty is: on whose roster, or if it is on none, where it still runs, or to whom it
-    /// was on its way.
-    pub(super) fn homes(&self) -> BTreeMap<DutyId, MemberId> {
-        let mut homes = BTreeMap::new();
-        if !self.planted.is(Mutant::MoveForgotten) {
-            let there = |(_, to): &(&DutyId, &MemberId)| self.members.contains_key(*to);
-            let on_the_way = self.on_the_way.iter().filter(there);
-            homes.extend(on_the_way.map(|(duty, to)| (duty.clone(), to.clone())));
-        }
-        for (id, draining) in &self.draining {
-            homes.extend(draining.iter().map(|duty| (duty.clone(), id.clone())));
-        }
-        for (id, roster) in &self.rosters {
-            let duties = roster.content.iter().flat_map(|roster| &roster.duties);
-            homes.extend(duties.map(|duty| (duty.clone(), id.clone())));
-        }
-        homes
-    }
-
     /// Whether a member may not have held the lease of a duty on its roster yet.
     pub(super) fn is_unsure(&self, id: &MemberId, duty: &DutyId) -> bool {
         self.unsure.get(id).is_none_or(|unsure| unsure.contains(duty))

@@ -7,7 +7,7 @@ use super::rollout::{Soundings, Trying};
 use super::{Avoided, KnownDuties, Placement};
 use crate::duty::DutyId;
 use crate::records::{Catalog, MAX_UNPLACED, Moved, Moves, Rollout, Roster};
-use crate::survey::{self, Answer, Question, Survey};
+use crate::survey::{ASKED, Answer, Memory, PlanBasis, Question, Survey};
 use crate::version::Lineage;
 use incumbent_core::Moment;
 use incumbent_core::mutant::{Mutant, Planted};
@@ -15,9 +15,6 @@ use incumbent_core::names::MemberId;
 use incumbent_core::records::{Ask, Content, Intent, IntentState, Profile};
 use incumbent_core::store::{Expect, Key, Version};
 use incumbent_core::stored::Stored;
-
-/// Why a duty moves that an operator asked for.
-pub(super) const ASKED: &str = "an operator asked for it";
 
 /// Names a plan until its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +34,7 @@ pub struct Planning {
     pub(super) own: MemberId,
     pub(super) members: BTreeMap<MemberId, Arc<Profile>>,
     pub(super) loads: BTreeMap<MemberId, u64>,
+    pub(super) prepared: BTreeSet<(MemberId, DutyId)>,
     pub(super) intents: Vec<(Key, Version, Intent)>,
     /// The lists that members name, as far as they are there.
     pub(super) lists: BTreeMap<String, Arc<Catalog>>,
@@ -46,7 +44,7 @@ pub struct Planning {
     pub(super) known: Arc<KnownDuties>,
     pub(super) up_to_date: bool,
     /// Who still has what no roster names, as far as it was reported.
-    pub(super) draining: Vec<(MemberId, Vec<DutyId>)>,
+    pub(super) ending: Vec<(MemberId, Vec<DutyId>)>,
     pub(super) rosters: BTreeMap<MemberId, Stored<Arc<Roster>>>,
     pub(super) unsettled: BTreeSet<MemberId>,
     pub(super) ran: BTreeMap<DutyId, BTreeSet<String>>,
@@ -138,82 +136,58 @@ impl Planning {
         }
     }
 
-    /// The duties that living members know. A list that is missing removes nothing.
+    /// The duties that living members know.
     fn duties(&self) -> Arc<KnownDuties> {
         if self.up_to_date {
             return Arc::clone(&self.known);
         }
-        let mut duties = survey::known(self.lists.values().map(Arc::as_ref));
-        if self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone) {
-            // What was known stays known until all lists are there.
-            for (duty, specs) in self.known.iter() {
-                let described = duties.entry(duty.clone()).or_default();
-                for (version, spec) in specs {
-                    described.entry(version.clone()).or_insert_with(|| spec.clone());
-                }
-            }
-        }
-        if self.lists_missing && !self.planted.is(Mutant::MissingListMeansNone) {
-            self.set_aside(&mut duties);
-        }
-        Arc::new(duties)
-    }
-
-    /// While lists are missing, what runs on a node and is described as none of its versions may be
-    /// on one of them: it counts as unknown, and stays.
-    fn set_aside(&self, duties: &mut KnownDuties) {
-        for (id, roster) in &self.rosters {
-            let Some(profile) = self.members.get(id) else { continue };
-            for duty in roster.content.iter().flat_map(|roster| &roster.duties) {
-                let Some(family) = profile.families.get(duty.family()) else { continue };
-                let own = |version: &Option<String>| match version {
-                    Some(version) => family.versions.contains(version),
-                    None => family.versions.is_empty(),
-                };
-                if duties.get(duty).is_some_and(|described| !described.keys().any(own)) {
-                    duties.remove(duty);
-                }
-            }
-        }
+        Arc::new(self.basis().duties())
     }
 
     fn survey(&self, duties: &KnownDuties) -> Survey {
         let rebalance =
             if self.may_rebalance { self.placement.limits(duties.len()) } else { Rebalance::Not };
-        let paused = |ask: &Ask| matches!(ask, Ask::Pause { .. });
-        let forgets = self.planted.is(Mutant::PausedIsPlaced);
-        Survey {
-            leader: Some(self.own.clone()),
+        let policy = planner::Policy {
+            strategy: self.placement.strategy.clone(),
+            families: self.placement.families.clone(),
+            rebalance,
+        };
+        self.basis().survey_of(duties.clone(), policy)
+    }
+
+    /// What the plan goes by: records, as the leader keeps them, and what it remembers beside them.
+    pub(super) fn basis(&self) -> PlanBasis<'_> {
+        PlanBasis {
+            members: self.members.iter().map(|(id, it)| (id, it.as_ref())).collect(),
+            leader: Some(&self.own),
+            term: self.term,
+            rosters: self
+                .rosters
+                .iter()
+                .filter_map(|(id, stored)| Some((id, stored.content.as_deref()?)))
+                .collect(),
             loads: self.loads.clone(),
-            duties: duties.clone(),
-            homes: self.homes(),
-            ran: self.ran.clone(),
+            prepared: self.prepared.clone(),
+            lists: self.lists.values().map(Arc::as_ref).collect(),
+            lists_missing: self.lists_missing,
+            intents: self.intents.iter().map(|(_, _, intent)| intent).collect(),
             avoided: whom(&self.avoided),
-            asks: self
-                .intents
-                .iter()
-                .map(|(_, _, intent)| intent.ask.clone())
-                .filter(|ask| !(forgets && paused(ask)))
-                .collect(),
-            incomplete: self.lists_missing,
-            rollout: self.rollout(duties),
-            preparing: self.preparing(),
-            policy: planner::Policy {
-                strategy: self.placement.strategy.clone(),
-                families: self.placement.families.clone(),
-                rebalance,
+            rollout: self.rollout.content.as_ref(),
+            memory: Memory {
+                known: Some(self.known.as_ref()),
+                ending: self.ending.clone(),
+                on_the_way: self.on_the_way.clone(),
+                ran: self.ran.clone(),
+                lingering: self.lingering.iter().map(AsRef::as_ref).collect(),
+                passed: self.soundings.passed.clone(),
             },
-            members: self
-                .members
-                .iter()
-                .map(|(id, profile)| (id.clone(), Profile::clone(profile)))
-                .collect(),
+            planted: self.planted,
         }
     }
 
     /// The answer, and what a planted mistake makes of it.
     fn ask(&self, survey: &Survey) -> Answer {
-        let room = self.room(&survey.duties);
+        let room = survey.room(self.max_value);
         survey.answer_planted(self.planted, room, &|situation| {
             if !self.planted.is(Mutant::CapabilityIgnored) {
                 return planner::plan(situation);
@@ -246,12 +220,6 @@ impl Planning {
         rollout.term = self.term;
         let bytes = rollout.bytes();
         Some((rollout, bytes))
-    }
-
-    /// How many duties a roster can name, if it is fewer than there are.
-    fn room(&self, duties: &KnownDuties) -> Option<u32> {
-        let room = Roster::room(self.max_value, duties.keys());
-        (room < duties.len()).then(|| u32::try_from(room).unwrap_or(u32::MAX))
     }
 
     /// A duty that had to be placed on a node it avoids has avoided too many: it may return to
@@ -370,7 +338,7 @@ impl Planning {
             let id = question.members.get(at?)?;
             survey.members.get(id).map(|profile| profile.node.clone())
         };
-        let limit = self.room(&survey.duties).map_or_else(String::new, |room| {
+        let limit = survey.room(self.max_value).map_or_else(String::new, |room| {
             let bytes = self.max_value;
             format!(
                 "; a value of {bytes} bytes, as this store takes, names {room} duties of a node"

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::planning::Draft;
 use super::{Placing, Planned, Planning, PlanningId, Round, Subject, Underway, Writes};
 use crate::duty::DutyId;
+use crate::survey;
 use incumbent_core::Moment;
 use incumbent_core::keys;
 use incumbent_core::leader::WantedWrite;
@@ -47,7 +48,7 @@ impl Placing {
 
     /// Hands out the plan that is to be made.
     pub(crate) fn next_planning(&mut self, round: &Round<'_>, id: PlanningId) -> Option<Planning> {
-        let draining = self.still_draining();
+        let ending = self.still_ending();
         let unsure = self.rosters.keys().map(|id| (id.clone(), self.unsure(id))).collect();
         let mut bereft = self.bereft.clone();
         for (id, duties) in &self.draining {
@@ -75,13 +76,14 @@ impl Placing {
             term: self.term,
             own: round.own.clone(),
             members,
-            loads: self.reports.iter().map(|(id, report)| (id.clone(), report.load)).collect(),
+            loads: survey::loads(&self.reports),
+            prepared: survey::prepared(&self.reports),
             intents: leader.intents().map(ask).collect(),
             lists: self.lists.iter().filter_map(list).collect(),
             lists_missing: self.lists_missing,
             known: Arc::clone(&self.duties),
             up_to_date: self.duties_of.as_ref() == Some(&self.lists) && !self.lists_missing,
-            draining,
+            ending,
             rosters: self.rosters.clone(),
             unsettled: self.unsettled.clone(),
             ran: self.ran.clone(),
@@ -102,7 +104,7 @@ impl Placing {
     }
 
     /// Of the leader before it isn't known why a duty is on no roster: where it still is, it stays.
-    fn still_draining(&self) -> Vec<(MemberId, Vec<DutyId>)> {
+    fn still_ending(&self) -> Vec<(MemberId, Vec<DutyId>)> {
         if self.was_placed {
             return Vec::new();
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::setbacks::LASTING;
 use super::{Placing, Planning, Round};
 use crate::duty::DutyId;
-use crate::records::{DutySpec, Report, Rollout};
+use crate::records::{DutySpec, Report};
 use crate::survey::{self, Survey};
 use crate::version::Lineage;
 use incumbent_core::Moment;
@@ -18,8 +18,6 @@ use incumbent_core::store::{Key, Version};
 /// What reports say that matters to versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Soundings {
-    /// Who is prepared for what.
-    pub(super) prepared: BTreeSet<(MemberId, DutyId)>,
     /// Who can't be, and why.
     pub(super) unprepared: Vec<(MemberId, DutyId, String)>,
     /// What was given up where, and why.
@@ -42,48 +40,6 @@ pub(super) struct Trying {
 }
 
 impl Planning {
-    /// What is remembered, brought up to date with who is there and what operators ask for.
-    pub(super) fn rollout(&self, duties: &super::KnownDuties) -> Rollout {
-        let content = self.rollout.content.clone();
-        let mut rollout = content.unwrap_or_else(|| Rollout::none(self.term));
-        let nodes = self.members.values().chain(&self.lingering).map(AsRef::as_ref);
-        let there = survey::versions(nodes, duties).into_iter();
-        rollout.follow(&there.map(|(family, it)| (family.to_owned(), it)).collect());
-        for (_, _, intent) in &self.intents {
-            match &intent.ask {
-                Ask::Promote { family, version } => rollout.promote(family, version),
-                Ask::Abort { family, version } => {
-                    rollout.abort(family, version, super::planning::ASKED);
-                }
-                Ask::Resign { .. }
-                | Ask::Pin { .. }
-                | Ask::Pause { .. }
-                | Ask::Move { .. }
-                | Ask::Cordon { .. }
-                | Ask::Drain { .. }
-                | Ask::Freeze
-                | Ask::Hold { .. }
-                | Ask::Canary { .. } => {}
-            }
-        }
-        for (family, version) in &self.soundings.passed {
-            rollout.promote(family, version);
-        }
-        rollout
-    }
-
-    /// Who prepares for what, as rosters say.
-    pub(super) fn preparing(&self) -> BTreeMap<DutyId, (MemberId, bool)> {
-        let mut preparing = BTreeMap::new();
-        for (id, roster) in self.rosters.iter().filter(|(id, _)| self.members.contains_key(*id)) {
-            for duty in roster.content.iter().flat_map(|roster| &roster.preparing) {
-                let prepared = self.soundings.prepared.contains(&(id.clone(), duty.clone()));
-                preparing.insert(duty.clone(), (id.clone(), prepared));
-            }
-        }
-        preparing
-    }
-
     /// What fails on a version goes back to an older one while nodes of that live, and doesn't try
     /// it again.
     pub(super) fn give_up(&self, survey: &mut Survey) {
@@ -187,7 +143,6 @@ impl Placing {
         };
         for (id, report) in &self.reports {
             let with = |duty: &DutyId| (id.clone(), duty.clone());
-            soundings.prepared.extend(report.prepared.iter().map(with));
             let unprepared = report.unprepared.iter();
             soundings
                 .unprepared

@@ -30,10 +30,11 @@ pub struct Answer {
 }
 
 impl Survey {
-    /// Asks the planner for a plan in which every duty has the version that it should run.
+    /// Asks the planner for a plan in which every duty has the version that it should run, and no roster
+    /// names more duties than there is [room](Self::room) for.
     #[must_use]
-    pub fn answer(&self, plan: &dyn Fn(&Situation) -> Plan) -> Answer {
-        self.answer_planted(Planted::default(), None, plan)
+    pub fn answer(&self, room: Option<u32>, plan: &dyn Fn(&Situation) -> Plan) -> Answer {
+        self.answer_planted(Planted::default(), room, plan)
     }
 
     pub(crate) fn answer_planted(

@@ -1,7 +1,8 @@
 //! All records about duties, read at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use incumbent_core::mutant::Planted;
 use incumbent_core::records::{
     Ask, Content, Intent, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable, sift,
 };
@@ -9,7 +10,7 @@ use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record};
 use incumbent_core::{LeaseName, MemberId, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::{Catalog, Moves, Report, Rollout, Roster};
-use incumbent_duties::survey::{self, Descriptions, Survey};
+use incumbent_duties::survey::{self, Answer, Descriptions, Memory, PlanBasis, Survey};
 use incumbent_duties::version::Lineage;
 
 use super::Cluster;
@@ -30,10 +31,16 @@ pub(super) struct Picture {
     /// What operators ask for.
     pub(super) intents: Vec<Intent>,
     pub(super) moves: Option<Moves>,
-    pub(super) rollout: Rollout,
+    pub(super) rollout: Option<Rollout>,
+    /// The lists of duties, by their keys.
+    catalogs: BTreeMap<String, Catalog>,
     /// The order of the versions of each family that names any.
     pub(super) lineages: BTreeMap<String, Lineage>,
     pub(super) leader: Option<MemberId>,
+    /// The term of the last leader.
+    term: u64,
+    /// How large a record may be.
+    max_value: usize,
     /// Records that can't be read: what they would say is missing here.
     pub(super) unreadable: Vec<Unreadable>,
 }
@@ -68,8 +75,6 @@ impl Cluster {
         let leader: Option<LeaseRecord> = read_one(found.next(), broken)?;
         let moves: Option<Moves> = read_one(found.next(), broken)?;
         let rollout: Option<Rollout> = read_one(found.next(), broken)?;
-        let rollout = rollout.unwrap_or_default();
-
         let living: BTreeMap<MemberId, Profile> = members
             .into_iter()
             .filter(|member| member.state == MemberState::Alive)
@@ -82,12 +87,13 @@ impl Cluster {
                 Some((member.id, profile))
             })
             .collect();
-        let duties = listed(&living, &catalogs);
-        let lineages = survey::lineages(&living, &duties, &rollout).into_iter();
-        Ok(Picture {
-            lineages: lineages.map(|(family, it)| (family.to_owned(), it)).collect(),
+        let mut picture = Picture {
+            lineages: BTreeMap::new(),
             rollout,
-            duties,
+            duties: survey::known(named_lists(&living, &catalogs).0),
+            catalogs,
+            term: leader.as_ref().map_or(0, |lease| lease.term),
+            max_value: self.store.capabilities().max_value,
             rosters: rosters.into_iter().map(|roster| (roster.member.clone(), roster)).collect(),
             reports: reports.into_iter().map(|report| (report.member.clone(), report)).collect(),
             leases: leases.into_iter().filter_map(of_duty).collect(),
@@ -99,7 +105,11 @@ impl Cluster {
                 .filter(|member| living.contains_key(member)),
             members: living,
             unreadable,
-        })
+        };
+        let survey = picture.survey(incumbent_planner::Policy::default());
+        let lineages = survey.lineages().into_iter();
+        picture.lineages = lineages.map(|(family, it)| (family.to_owned(), it)).collect();
+        Ok(picture)
     }
 }
 
@@ -139,64 +149,76 @@ impl Picture {
         survey::runs_as(family, self.duties.get(duty)?, lineage)?.version.as_deref()
     }
 
-    /// Who prepares for which duty, and whether it said that it has.
-    pub(super) fn preparing(&self) -> BTreeMap<DutyId, (MemberId, bool)> {
-        let living = |roster: &&Roster| self.members.contains_key(&roster.member);
-        let mut preparing = BTreeMap::new();
-        for roster in self.rosters.values().filter(living) {
-            let report = self.reports.get(&roster.member);
-            for duty in &roster.preparing {
-                let prepared = report.is_some_and(|report| report.prepared.contains(duty));
-                preparing.insert(duty.clone(), (roster.member.clone(), prepared));
-            }
-        }
-        preparing
-    }
-
     /// Whether the record under this key can't be read.
     pub(super) fn is_broken(&self, key: &Key) -> bool {
         self.unreadable.iter().any(|it| it.key == key.as_str())
     }
 
-    /// Whether a list of duties can't be read.
-    fn lacks_lists(&self) -> bool {
-        self.unreadable.iter().any(|it| it.key.starts_with(keys::catalogs().as_str()))
-    }
-
-    /// What a plan depends on, as the leader would see it.
-    pub(super) fn survey(&self, policy: incumbent_planner::Policy) -> Survey {
-        let mut homes = BTreeMap::new();
-        for (id, roster) in &self.rosters {
-            homes.extend(roster.duties.iter().map(|duty| (duty.clone(), id.clone())));
-        }
+    /// What the leader's next plan goes by, as far as records tell it.
+    pub(super) fn basis(&self) -> PlanBasis<'_> {
+        let (lists, missing) = named_lists(&self.members, &self.catalogs);
         let avoided = self.moves.iter().flat_map(|moves| &moves.avoided);
-        Survey {
-            members: self.members.clone(),
-            leader: self.leader.clone(),
-            loads: self.reports.iter().map(|(id, report)| (id.clone(), report.load)).collect(),
-            duties: self.duties.clone(),
-            homes,
-            ran: BTreeMap::new(),
+        PlanBasis {
+            members: self.members.iter().collect(),
+            leader: self.leader.as_ref(),
+            term: self.term,
+            rosters: self.rosters.iter().collect(),
+            loads: survey::loads(&self.reports),
+            prepared: survey::prepared(&self.reports),
+            lists,
+            lists_missing: missing,
+            intents: self.intents.iter().collect(),
             avoided: avoided
                 .map(|(duty, members)| (duty.clone(), members.iter().cloned().collect()))
                 .collect(),
-            asks: self.asks().cloned().collect(),
-            incomplete: self.lacks_lists(),
-            rollout: self.rollout.clone(),
-            preparing: self.preparing(),
-            policy,
+            rollout: self.rollout.as_ref(),
+            memory: if self.is_placed() { Memory::default() } else { self.inherited() },
+            planted: Planted::default(),
+        }
+    }
+
+    /// All that a plan depends on.
+    pub(super) fn survey(&self, policy: incumbent_planner::Policy) -> Survey {
+        self.basis().survey(policy)
+    }
+
+    /// The plan that the leader would make of it.
+    pub(super) fn answer(&self, survey: &Survey) -> Answer {
+        survey.answer(survey.room(self.max_value), &incumbent_planner::plan)
+    }
+
+    /// Whether rosters are of the present leader, so that it knows why a duty is on none of them.
+    fn is_placed(&self) -> bool {
+        let living = |roster: &&Roster| self.members.contains_key(&roster.member);
+        self.rosters.values().filter(living).any(|roster| roster.term == self.term)
+    }
+
+    /// What a leader takes over from the one before.
+    fn inherited(&self) -> Memory<'_> {
+        let living = |(id, _): &(&MemberId, &Report)| self.members.contains_key(*id);
+        let ending = self.reports.iter().filter(living);
+        let successors = self.rosters.values().flat_map(|roster| &roster.successors);
+        Memory {
+            ending: ending
+                .map(|(id, report)| (id.clone(), report.draining.iter().cloned().collect()))
+                .collect(),
+            on_the_way: successors.map(|(duty, to)| (duty.clone(), to.clone())).collect(),
+            ..Memory::default()
         }
     }
 }
 
-/// The duties on the lists that live members name.
-fn listed(
+/// The lists that live members name, and whether one of them isn't there.
+fn named_lists<'a>(
     members: &BTreeMap<MemberId, Profile>,
-    catalogs: &BTreeMap<String, Catalog>,
-) -> BTreeMap<DutyId, Descriptions> {
-    let hashes = members.values().flat_map(|profile| profile.families.values());
-    let hashes = hashes.flat_map(|family| &family.catalogs);
-    survey::known(hashes.filter_map(|hash| catalogs.get(keys::catalog(hash).as_str())))
+    catalogs: &'a BTreeMap<String, Catalog>,
+) -> (Vec<&'a Catalog>, bool) {
+    let families = members.values().flat_map(|profile| profile.families.values());
+    let hashes: BTreeSet<&String> = families.flat_map(|family| &family.catalogs).collect();
+    let list = |hash: &String| catalogs.get(keys::catalog(hash).as_str());
+    let lists: Vec<&Catalog> = hashes.iter().filter_map(|hash| list(hash)).collect();
+    let missing = lists.len() < hashes.len();
+    (lists, missing)
 }
 
 fn of_duty(lease: LeaseRecord) -> Option<(DutyId, LeaseRecord)> {

@@ -5,8 +5,8 @@ use std::fmt;
 use incumbent_core::records::Ask;
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Moved;
-use incumbent_duties::survey::{Answer, Question, Survey};
-use incumbent_planner::{Plan, Policy, Rebalance, explain, plan};
+use incumbent_duties::survey::{ASKED, Answer, Question, Survey};
+use incumbent_planner::{Plan, Policy, Rebalance, explain};
 
 use super::picture::Picture;
 use super::{Cluster, DutyStanding};
@@ -207,6 +207,15 @@ fn preview(picture: &Picture, strategy: Strategy) -> Preview {
         let (from, to) = (node(step.from), node(step.to));
         Some(PlannedMove { duty: duty(step.duty)?, from, to, why: step.why.to_string() })
     });
+    // Of what an operator asked for the planner thinks that it is there already.
+    let asked =
+        survey.asked_for(&question, &plan).into_iter().map(|(duty, from, to)| PlannedMove {
+            duty: duty.clone(),
+            from: from.map(ToOwned::to_owned),
+            to: Some(to.to_owned()),
+            why: ASKED.to_owned(),
+        });
+    let moves = moves.chain(asked);
     let unplaced = plan.unplaced.iter();
     let unplaced = unplaced.filter_map(|it| Some((duty(it.duty)?, it.reason.to_string())));
     Preview { moves: moves.collect(), unplaced: unplaced.collect(), unknown: None }
@@ -215,7 +224,7 @@ fn preview(picture: &Picture, strategy: Strategy) -> Preview {
 fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {
     let policy = Policy { strategy, rebalance: Rebalance::UNLIMITED, ..Policy::default() };
     let survey = picture.survey(policy);
-    let Answer { question, plan, .. } = survey.answer(&plan);
+    let Answer { question, plan, .. } = picture.answer(&survey);
     (survey, question, plan)
 }
 

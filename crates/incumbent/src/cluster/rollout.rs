@@ -162,7 +162,7 @@ impl Picture {
         if of_family().any(|(_, specs)| specs.contains_key(&None)) {
             order.push(None);
         }
-        let known = self.rollout.families.get(family);
+        let known = self.rollout.as_ref().and_then(|rollout| rollout.families.get(family));
         let versions: Vec<VersionStanding> =
             order.iter().map(|version| self.version_of(family, *version, known)).collect();
         let newest = lineage.newest().map(ToOwned::to_owned);
@@ -192,7 +192,7 @@ impl Picture {
         };
         let homes = homes.flat_map(|it| it.duties.iter().map(|duty| (&it.member, duty)));
         let named = |member: &MemberId| self.members.get(member).map(|it| it.node.clone());
-        let preparing = self.preparing().into_iter().filter(|(duty, (member, _))| {
+        let preparing = self.basis().preparing().into_iter().filter(|(duty, (member, _))| {
             duty.family() == family && self.version_on(member, duty) == version
         });
         let serves = |it: &&incumbent_core::records::Profile| {
@@ -237,7 +237,7 @@ impl Picture {
             return RolloutState::OnTrial;
         }
         let survey = self.survey(incumbent_planner::Policy::default());
-        let planned = survey.answer(&incumbent_planner::plan).plan;
+        let planned = self.answer(&survey).plan;
         let deployed =
             |step: &incumbent_planner::Move| step.why == incumbent_planner::Why::Deployed;
         if planned.moves.iter().any(deployed) { RolloutState::Moving } else { RolloutState::NoRoom }
@@ -260,13 +260,13 @@ impl Picture {
         if let Some(newest) = newest.filter(|_| specs.len() > 1) {
             lines.push(format!("the newest version is {newest}, {}", lineage.basis()));
         }
-        let known = self.rollout.families.get(duty.family());
+        let known = self.rollout.as_ref().and_then(|it| it.families.get(duty.family()));
         for version in specs.keys().flatten() {
             if let Some(why) = known.and_then(|known| known.against(duty.name(), version)) {
                 lines.push(format!("it isn't to run version {version}: {why}"));
             }
         }
-        if let Some((member, prepared)) = self.preparing().get(duty) {
+        if let Some((member, prepared)) = self.basis().preparing().get(duty) {
             let node = self.members.get(member).map_or("?", |profile| profile.node.as_str());
             let how = if *prepared { "is prepared" } else { "prepares" };
             lines.push(format!("{node} {how} for it"));
