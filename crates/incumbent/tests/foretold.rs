@@ -1,5 +1,10 @@
 //! What `plan` says from outside is what the leader then does: both make it of the same records, in one place.
-#![allow(clippy::unwrap_used, reason = "this is test code, although not all of it is a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "this is test code, although not all of it is a test"
+)]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
