@@ -131,6 +131,8 @@ pub(crate) struct Loss {
     first: Option<Version>,
     /// Something else has been there since.
     marked: bool,
+    /// Up to which term others have written that there were some, who saw more of what is lost.
+    lost: u64,
     /// How often waiting for it began anew. Meanwhile somebody may have taken the lease, and the
     /// store forgotten that.
     pub(crate) again: u64,
@@ -344,10 +346,10 @@ impl Lease {
 
     /// Compares what a read shows with what is remembered.
     fn compare(&mut self, now: Moment, own: Option<&MemberId>, own_ttl: Duration) {
-        let (term, disowned) = match &self.known {
+        let (term, lost, disowned) = match &self.known {
             Known::Unread | Known::Unreadable => return,
-            Known::Absent => (0, false),
-            Known::Record(record, _) => (record.term, record.is_disowned()),
+            Known::Absent => (0, 0, false),
+            Known::Record(record, _) => (record.term, record.lost, record.is_disowned()),
         };
         let memory = &self.memory;
         let another = term == memory.term
@@ -367,13 +369,18 @@ impl Lease {
             let marked = self.is_marked();
             let goes_on = |loss: &Loss| {
                 let gone = absent && loss.first.is_some();
-                let again = gone || (loss.marked && !marked);
+                // If higher terms are lost than was known, somebody has held the lease since.
+                let more = lost > memory.highest.max(loss.lost);
+                let again = gone || more || (loss.marked && !marked);
                 term == loss.term && now.since(loss.shown) <= ttl / 2 && !again
             };
             let first = self.version().cloned();
             let again = self.loss.as_ref().map_or(0, |loss| loss.again + 1);
-            let fresh =
-                |holder| Loss { until, holder, term, shown: now, first, marked: false, again };
+            let lost = self.loss.as_ref().map_or(0, |loss| loss.lost).max(lost);
+            let fresh = |holder| {
+                let (shown, marked) = (now, false);
+                Loss { until, holder, term, shown, first, marked, lost, again }
+            };
             // A take that was on its way when the store went back is nobody's: of that it is known
             // here if it was ours, and by what its taker has written since if it was another's.
             let nobodys = disowned || (own.is_some() && self.holder() == own);

@@ -1,7 +1,6 @@
 //! What a lease makes of what is read and written.
 
 use super::*;
-use crate::mutant::Planted;
 use crate::records::Holder;
 use crate::store::{Key, Record};
 
@@ -127,4 +126,25 @@ fn what_is_written_down_in_the_term_that_was_lost_ends_no_wait() {
     let mut newcomer = Lease::new(name(), at(0));
     read(&mut newcomer, 3_000);
     assert!(newcomer.next_term(0, Planted::default()) > 1_000);
+}
+
+#[test]
+fn who_missed_a_term_between_two_losses_waits_for_it_too() {
+    let marked = |lost: u64, version: &str| {
+        let record = LeaseRecord { lost, ..LeaseRecord::fresh(&name()) };
+        let (key, value) = (Key::new("lease/any"), record.bytes());
+        Found::Record(Record { key, value, version: Version::new(version), age: None })
+    };
+    let mut lease = Lease::new(name(), at(0));
+    let read = |lease: &mut Lease, found: &Found, now| {
+        lease.observe(found, at(now), None, TTL).unwrap();
+        until(lease)
+    };
+    read(&mut lease, &held(6, "a"), 0);
+    assert_eq!(read(&mut lease, &Found::Absent, 1_000), Some(at(11_000)));
+    assert_eq!(read(&mut lease, &marked(6, "mark"), 2_000), Some(at(11_000)), "it was known");
+    // Somebody took it and the store lost that too; another that saw it wrote it down.
+    assert_eq!(read(&mut lease, &marked(1_006, "second mark"), 5_000), Some(at(15_000)));
+    assert_eq!(read(&mut lease, &Found::Unchanged, 9_000), Some(at(15_000)), "once");
+    assert!(lease.next_term(0, Planted::default()) > 2_000);
 }
