@@ -12,7 +12,6 @@
     reason = "this is test code, although not all of it is a test"
 )]
 
-mod fleet;
 #[path = "../../../stores/mysql/tests/common/server.rs"]
 mod mysql_server;
 #[path = "../../../stores/nats/tests/common/server.rs"]
@@ -26,8 +25,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fleet::Fleet;
 use incumbent::blocking::Wait;
+use incumbent_proving::Fleet;
 use mysql_async::prelude::Queryable as _;
 use rustix::process::Signal;
 

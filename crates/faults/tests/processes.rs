@@ -8,13 +8,11 @@
     reason = "this is test code, although not all of it is a test"
 )]
 
-mod fleet;
-
 use std::time::Duration;
 
-use fleet::Fleet;
 use incumbent::blocking::Wait;
 use incumbent::{Cluster, ClusterError};
+use incumbent_proving::Fleet;
 use rustix::process::Signal;
 
 const CANDIDATES: usize = 5;

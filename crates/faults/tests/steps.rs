@@ -7,12 +7,9 @@
     reason = "this is test code, although not all of it is a test"
 )]
 
-mod fleet;
-
 use std::time::Duration;
 
-use fleet::Fleet;
-use incumbent_proving::{Entry, History};
+use incumbent_proving::{Entry, Fleet, History};
 use rustix::process::Signal;
 
 const ROUNDS: usize = 5;

@@ -12,6 +12,8 @@ pub mod browser;
 mod conformance;
 #[cfg(feature = "candidates")]
 mod distance;
+#[cfg(feature = "candidates")]
+mod fleet;
 mod process;
 #[cfg(feature = "candidates")]
 mod proxy;
@@ -31,6 +33,8 @@ pub use authority::Authority;
 pub use conformance::{at, conforms, conforms_while_broken, passed};
 #[cfg(feature = "candidates")]
 pub use distance::hold_through_resets;
+#[cfg(feature = "candidates")]
+pub use fleet::Fleet;
 pub use process::{Process, heard};
 #[cfg(feature = "candidates")]
 pub use proxy::{Mood, Proxy, Traffic, Wire};

@@ -1,21 +1,25 @@
-//! A number of candidates, as processes of their own.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+//! A number of candidates, as processes of their own, in whatever language.
+//!
+//! A candidate is started with `URL NODE FILE` as its last arguments. It stands for a lease, writes down in the
+//! file what it is told (as [`Entry`](crate::Entry) reads it), prints each term that it is elected for, and leaves
+//! when its standard input ends.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use incumbent_proving::{History, heard};
+use crate::{History, heard};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Fleet {
-    program: &'static str,
+/// Candidates, and who of them was elected.
+#[derive(Debug)]
+pub struct Fleet {
     directory: PathBuf,
-    url: String,
     /// All that were ever started, dead ones too: their number is their place.
     candidates: Vec<Candidate>,
     /// Who was elected, and in which term.
@@ -27,57 +31,62 @@ pub(crate) struct Fleet {
     dealt_with: u64,
 }
 
+#[derive(Debug)]
 struct Candidate {
+    program: Vec<OsString>,
+    url: String,
     name: String,
     child: Child,
 }
 
 impl Fleet {
-    pub(crate) fn start(
-        program: &'static str,
-        directory: &Path,
-        url: &str,
-        candidates: usize,
-    ) -> Self {
+    /// Starts so many candidates of one program.
+    pub fn start(program: &str, directory: &Path, url: &str, candidates: usize) -> Self {
+        let mut fleet = Self::empty(directory);
+        for _ in 0..candidates {
+            fleet.join(&[program.into()], url);
+        }
+        fleet
+    }
+
+    /// A fleet of none, whose candidates will write into this directory.
+    #[must_use]
+    pub fn empty(directory: &Path) -> Self {
         let (elected, elections) = channel();
-        let mut fleet = Self {
-            program,
+        Self {
             directory: directory.to_owned(),
-            url: url.to_owned(),
             candidates: Vec::new(),
             elections,
             elected,
             latest: (0, 0),
             dealt_with: 0,
-        };
-        for _ in 0..candidates {
-            fleet.add();
         }
-        fleet
     }
 
-    /// Starts another candidate.
-    fn add(&mut self) {
+    /// Starts one candidate of this program, which takes part by this URL.
+    pub fn join(&mut self, program: &[OsString], url: &str) {
         let number = self.candidates.len();
         let name = format!("candidate-{number}");
-        let mut candidate = Command::new(self.program);
-        candidate.arg(&self.url).arg(&name).arg(self.directory.join(&name));
+        let (first, arguments) = program.split_first().expect("a program");
+        let mut candidate = Command::new(first);
+        candidate.args(arguments).arg(url).arg(&name).arg(self.directory.join(&name));
         let elected = self.elected.clone();
         let child = heard(&mut candidate, move |term| {
-            let _ = elected.send((number, term.parse().unwrap()));
+            let _ = elected.send((number, term.parse().expect("a term")));
         });
-        self.candidates.push(Candidate { name, child });
+        let (program, url) = (program.to_vec(), url.to_owned());
+        self.candidates.push(Candidate { program, url, name, child });
     }
 
     /// Waits until somebody leads in a term that was not dealt with yet, and says who it is.
-    pub(crate) fn next_leader(&mut self) -> usize {
+    pub fn next_leader(&mut self) -> usize {
         self.await_election();
         self.dealt_with = self.latest.1;
         self.latest.0
     }
 
     /// Waits until somebody leads in a later term than the one that is being dealt with.
-    pub(crate) fn await_election(&mut self) {
+    pub fn await_election(&mut self) {
         while self.latest.1 <= self.dealt_with {
             let election = self.elections.recv_timeout(PATIENCE).expect("nobody is elected");
             self.note(election);
@@ -86,7 +95,7 @@ impl Fleet {
 
     /// Stops a leader until another has taken over. One that is stopped in the middle of a write
     /// keeps SQLite's only lock, and nobody can take over: it goes on for a moment then.
-    pub(crate) fn stop_until_replaced(&mut self, leader: usize) {
+    pub fn stop_until_replaced(&mut self, leader: usize) {
         for _ in 0..10 {
             self.signal(leader, Signal::STOP);
             self.pause_unless_elected(PATIENCE / 6);
@@ -111,7 +120,7 @@ impl Fleet {
 
     /// Waits until somebody is elected, in whatever term, and says whether it is above all
     /// earlier ones.
-    pub(crate) fn next_election(&mut self) -> bool {
+    pub fn next_election(&mut self) -> bool {
         let election = self.elections.recv_timeout(PATIENCE).expect("nobody is elected");
         let grown = election.1 > self.latest.1;
         self.note(election);
@@ -125,7 +134,7 @@ impl Fleet {
     }
 
     /// Waits, and takes in who is elected meanwhile.
-    pub(crate) fn pause(&mut self, span: Duration) {
+    pub fn pause(&mut self, span: Duration) {
         let end = incumbent::clock::now() + span;
         loop {
             let left = end.since(incumbent::clock::now());
@@ -137,39 +146,57 @@ impl Fleet {
     }
 
     /// Kills a candidate without warning, and starts another in its place.
-    pub(crate) fn replace_killed(&mut self, number: usize) {
-        let candidate = self.candidates.get_mut(number).unwrap();
-        candidate.child.kill().unwrap();
-        candidate.child.wait().unwrap();
-        self.add();
+    pub fn replace_killed(&mut self, number: usize) {
+        let candidate = self.candidates.get_mut(number).expect("a fleet");
+        candidate.child.kill().expect("a fleet");
+        candidate.child.wait().expect("a fleet");
+        let (program, url) = (candidate.program.clone(), candidate.url.clone());
+        self.join(&program, &url);
     }
 
-    pub(crate) fn signal(&self, number: usize, signal: Signal) {
-        let pid = i32::try_from(self.candidates.get(number).unwrap().child.id()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    /// By which URL a candidate takes part.
+    #[must_use]
+    pub fn url(&self, number: usize) -> &str {
+        &self.candidates.get(number).expect("a fleet").url
     }
 
-    pub(crate) fn tell_to_resign(&mut self, number: usize) {
+    /// Sends it a signal.
+    pub fn signal(&self, number: usize, signal: Signal) {
+        let pid = i32::try_from(self.candidates.get(number).expect("a fleet").child.id())
+            .expect("a fleet");
+        kill_process(Pid::from_raw(pid).expect("a fleet"), signal).expect("a fleet");
+    }
+
+    /// Has it give the lease up.
+    pub fn tell_to_resign(&mut self, number: usize) {
         // Who doesn't lead takes no notice.
         self.tell(number, "resign");
     }
 
-    pub(crate) fn tell(&mut self, number: usize, line: &str) {
-        let input = self.candidates.get_mut(number).unwrap().child.stdin.as_mut().unwrap();
-        writeln!(input, "{line}").unwrap();
+    /// Writes a line to its standard input.
+    pub fn tell(&mut self, number: usize, line: &str) {
+        let input = self
+            .candidates
+            .get_mut(number)
+            .expect("a fleet")
+            .child
+            .stdin
+            .as_mut()
+            .expect("a fleet");
+        writeln!(input, "{line}").expect("a fleet");
     }
 
     /// Lets all leave, and gives back what they wrote down.
-    pub(crate) fn stop(mut self) -> Vec<History> {
+    pub fn stop(mut self) -> Vec<History> {
         for candidate in &mut self.candidates {
             drop(candidate.child.stdin.take());
         }
         let wait = |mut candidate: Candidate| {
-            candidate.child.wait().unwrap();
+            candidate.child.wait().expect("a fleet");
             let path = self.directory.join(&candidate.name);
             // Who was never elected has nothing to say.
             let text = std::fs::read_to_string(path).unwrap_or_default();
-            History::read(&candidate.name, &text).unwrap()
+            History::read(&candidate.name, &text).expect("a fleet")
         };
         std::mem::take(&mut self.candidates).into_iter().map(wait).collect()
     }

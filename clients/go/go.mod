@@ -1,0 +1,3 @@
+module incumbent.dev/client
+
+go 1.21

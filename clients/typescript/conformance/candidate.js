@@ -1,0 +1,52 @@
+// Stands for a lease and writes down what it is told, until its standard input ends.
+// `node candidate.js SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand again.
+import * as fs from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { Sidecar } from "../dist/index.js";
+import { clock } from "../dist/trust.js";
+
+const [, , url, name, file] = process.argv;
+const sidecar = new Sidecar(url);
+const log = fs.openSync(file, "a");
+const note = (line) => fs.writeSync(log, `${line}\n`);
+const orders = [];
+let over = false;
+const input = createInterface({ input: process.stdin });
+input.on("line", (line) => orders.push(line.trim()));
+input.on("close", () => {
+  over = true;
+  setTimeout(() => process.exit(0), 2000).unref(); // Who still waits for the lease has nothing to give back.
+});
+
+// Until when it is trusted, or 0. The clock is known to a hundredth of a second: each moment is rounded away from what it is to prove.
+function ask(hold) {
+  const before = clock().least;
+  const held = hold.isHeld();
+  const until = hold.trust.until();
+  note(`asked ${before} ${clock().most} ${hold.term} ${held ? 1 : 0} ${until}`);
+  return held ? until : 0n;
+}
+
+async function stand() {
+  const hold = await sidecar.hold("lease", { name, ttl: "3s", grace: "1s" });
+  try {
+    note(`elected ${clock().most} ${hold.term}`);
+    console.log(hold.term);
+    let trusted = 0n; // Until when the last yes was true.
+    for (let until; (until = ask(hold)); ) {
+      trusted = until;
+      if (over || orders.shift() === "resign") break;
+      await pause(5);
+    }
+    note(`lost ${clock().most} ${hold.term} ${clock().least >= trusted ? 1 : 0}`);
+  } finally {
+    await hold.release();
+  }
+}
+
+while (!over) {
+  await stand().catch(() => {});
+  await pause(50);
+}
+process.exit(0);
