@@ -1,6 +1,6 @@
 //! What killed runs leave in the store, where there are short runs and nothing else (O42).
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "this is test code, helpers too")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code, helpers too")]
 
 mod common;
 

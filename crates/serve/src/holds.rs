@@ -174,6 +174,11 @@ impl Holds {
         held.get(lease).filter(|hold| hold.is_held()).cloned()
     }
 
+    /// All that are not over.
+    pub(crate) fn all(&self) -> Vec<Arc<Hold>> {
+        lock(&self.live).values().cloned().collect()
+    }
+
     /// Who held it was asked to give it up, and stands back for a third of its ttl.
     pub(crate) fn rest(&self, hold: &Hold) {
         let now = clock::now();

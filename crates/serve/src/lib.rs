@@ -38,6 +38,7 @@ mod ledger;
 mod lines;
 mod listen;
 mod looking;
+mod metrics;
 mod openapi;
 mod page;
 mod peer;

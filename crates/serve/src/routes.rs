@@ -11,7 +11,7 @@ use crate::documents::{
     PinRequest, PlanDocument, RoleDocument, ToRequest, TrustDocument, TrustRequest,
 };
 use crate::route::{Route, Run, Shape, run};
-use crate::{audit, events, holding, looking, openapi, page, roles, steering};
+use crate::{audit, events, holding, looking, metrics, openapi, page, roles, steering};
 
 const PLAN: &[(&str, &str)] = &[
     ("drain", "as if this node were drained"),
@@ -114,6 +114,8 @@ fn roles() -> Vec<Route> {
             .by(None)
             .empty(200, "as it is")
             .problems(&[404]),
+        get("/metrics", "Numbers for Prometheus", run(metrics::show))
+            .empty(200, "text/plain, in Prometheus' format"),
         get("/openapi.json", "This document", run(openapi::show)).by(None).answers(
             200,
             serde_json::Value::schema,

@@ -77,8 +77,9 @@ const ALL: &[Kind] = &[
     },
 ];
 
-/// By which tests look at the page; each starts its own.
-const BROWSER: &[(&str, &str)] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+/// By which tests look at the page, each with its own, and at metrics and alerts.
+const TOOLS: &[(&str, &str)] =
+    &[("chromium", "chromium"), ("chromedriver", "chromium-driver"), ("promtool", "prometheus")];
 
 /// It is slow, and for `--full` alone.
 const MOTO: &str = "moto";
@@ -87,7 +88,7 @@ const MOTO: &str = "moto";
 /// because the tests of its store would be missing.
 pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
     let mut missing = Vec::new();
-    for (program, package) in BROWSER {
+    for (program, package) in TOOLS {
         if let Err(error) = install::ensure(program, package) {
             println!("{program}: {error:#}");
             missing.push(*program);
