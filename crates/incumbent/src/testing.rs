@@ -20,7 +20,7 @@
 //!     a.cut_store();
 //!     let next = waiting.elected().await.unwrap();
 //!     assert!(!leadership.is_held());
-//!     assert!(next.term() > leadership.term());
+//!     assert!(next.number() > leadership.number());
 //!     assert!(world.elapsed() < Duration::from_secs(25));
 //! });
 //! ```

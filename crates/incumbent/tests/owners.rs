@@ -1,4 +1,5 @@
 //! Who runs a duty, from memory.
+#![allow(clippy::unwrap_used, reason = "this is test code, helpers too")]
 
 mod common;
 
@@ -45,7 +46,7 @@ async fn owners_are_known_from_memory_and_followed_as_duties_move() {
     };
     until("the copy follows", || agrees(&owners)).await;
     let changed = owners.clone();
-    let changed = tokio::spawn(async move { changed.changed().await });
+    let changed = tokio::runtime::Handle::current().spawn(async move { changed.changed().await });
     soon(b.leave()).await.unwrap();
     soon(changed).await.unwrap();
     ledger.spread(&[("a", 4)]).await;

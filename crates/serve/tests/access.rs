@@ -156,19 +156,21 @@ fn what_is_too_much_is_refused() {
 #[test]
 fn no_more_streams_than_are_allowed_come_from_one_address() {
     let server = Server::new(LONG);
-    let streams: Vec<_> = (0..64)
+    let streams: Vec<_> = (0..common::STREAMS_EACH)
         .map(|_| {
-            use std::io::Write;
+            use std::io::{Read, Write};
             let mut stream = std::net::TcpStream::connect(server.tcp).unwrap();
             write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            // It has its place once it is answered.
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).unwrap();
+            assert_eq!(&head, b"HTTP/1.1 200");
             stream
         })
         .collect();
     let poll = || server.get("/v1/leases/x?after=0.free&wait=1ms");
-    common::wait_until("they are all there", || {
-        let polled = poll();
-        polled.status == 429 && polled.code() == "too-many"
-    });
+    let polled = poll();
+    assert_eq!((polled.status, polled.code().as_str()), (429, "too-many"));
     drop(streams);
     common::wait_until("places are given back", || poll().status == 200);
 }

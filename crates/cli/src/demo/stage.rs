@@ -265,7 +265,7 @@ impl Stage {
             }
             Word::Left | Word::Stopped { .. } => None,
             Word::Lost { lease, term, why, .. } => {
-                Some((Tone::Plain, format!("{name} no longer leads {lease} (term {term}): {why}")))
+                Some((Tone::Plain, format!("{name} lost {lease} (term {term}): {why}")))
             }
             Word::Ended { why, .. } => {
                 Some((Tone::Plain, format!("{name} is no longer a member: {why}")))

@@ -28,7 +28,7 @@ fn leases() -> Vec<Case> {
         refused(&["history", "a", "--duty", "b/c"], "--duty", USAGE),
         refused(&["resign"], "<NAME>", USAGE),
         case(1, &["resign", "nobody", "--timeout", "1s"], "\"nobody\"", status),
-        case(1, &["resign", "nobody", "--timeout", "99999999y"], "\"nobody\"", status),
+        case(1, &["resign", "nobody", "--timeout", "99999999d"], "\"nobody\"", status),
         refused(&["transfer"], "<NAME>", USAGE),
         refused(&["transfer", "a"], "--to <NODE>", USAGE),
         refused(&["transfer", "a", "b"], "'b'", USAGE),

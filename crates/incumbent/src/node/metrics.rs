@@ -102,7 +102,7 @@ impl Node {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = incumbent::open("solo:").await?;
     /// # let node = incumbent::Node::builder().name("billing-1").join(store).await?;
-    /// let campaign = node.campaign("scheduler")?;
+    /// let mut campaign = node.campaign("scheduler")?;
     /// let leadership = campaign.elected().await?;
     /// let metrics = node.metrics();
     /// assert!(metrics.leases[0].held && metrics.leases[0].won == 1);

@@ -24,6 +24,9 @@ use tokio_util::sync::CancellationToken;
 /// Long enough for a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// So many streams from one address: more than any other test needs.
+pub const STREAMS_EACH: usize = 64;
+
 /// A server in this process.
 pub struct Server {
     pub runtime: Option<Runtime>,
@@ -59,6 +62,7 @@ impl Server {
         let stop = CancellationToken::new();
         let mut options = Options::default();
         (options.ttl, options.access) = (ttl, access);
+        options.streams_each = STREAMS_EACH;
         options.least_ttl = ttl.min(Duration::from_secs(3));
         options.streams_each = each;
         let (service, tcp) = runtime.block_on(async {
