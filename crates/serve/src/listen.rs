@@ -91,10 +91,12 @@ impl Listener {
 
     #[cfg(target_os = "linux")]
     fn unix(path: &std::path::Path) -> std::io::Result<Self> {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
-        // One that nobody listens on is left from a process that was killed.
-        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
+        // A socket that nobody listens on is left from a process that was killed. Nothing else is removed.
+        let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+        let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+        if is_socket && std::os::unix::net::UnixStream::connect(path).is_err_and(refused) {
             std::fs::remove_file(path)?;
         }
         let listener = UnixListener::bind(path)?;

@@ -155,9 +155,22 @@ impl Peer {
         }
     }
 
+    /// Nothing more comes. A Unix socket tells whether it was closed, by all who had it, or only one of
+    /// its ways: then somebody may still be there. On TCP the two look the same.
+    fn finished(&self) -> Ended {
+        #[cfg(target_os = "linux")]
+        if self.is_unix() && !self.socket.is_hung_up() {
+            return Ended::Broken;
+        }
+        Ended::Closed
+    }
+
     /// An error of the connection.
     fn failed(&self, error: &io::Error) {
         self.end(match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe if self.is_unix() => {
+                self.finished()
+            }
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ended::Reset,
             _ => Ended::Broken,
         });
@@ -195,7 +208,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         match &read {
             Poll::Ready(Ok(())) if room && buffer.filled().len() == before => {
-                self.peer.end(Ended::Closed);
+                self.peer.end(self.peer.finished());
             }
             Poll::Ready(Err(error)) => self.peer.failed(error),
             Poll::Ready(Ok(())) | Poll::Pending => {}
@@ -298,6 +311,19 @@ mod process {
         pub(super) fn unread(&self) -> Option<i32> {
             let socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             unread(socket.as_ref()?)
+        }
+    }
+
+    impl Socket {
+        /// Whether both ways of it are closed.
+        pub(super) fn is_hung_up(&self) -> bool {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(socket) = socket.as_ref() else { return false };
+            let mut asked = [PollFd::new(socket, PollFlags::empty())];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut asked, Some(&now)).is_ok()
+                && asked.iter().any(|it| it.revents().contains(PollFlags::HUP))
         }
     }
 

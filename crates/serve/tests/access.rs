@@ -184,3 +184,17 @@ fn a_server_that_only_shows_changes_nothing() {
         assert_eq!((refused.status, refused.code().as_str()), (403, "not-allowed"), "{path}");
     }
 }
+
+/// What is at the path of a socket and is no socket is somebody's data.
+#[test]
+fn a_file_at_the_path_of_the_socket_is_left_alone() {
+    let server = Server::new(LONG);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.db");
+    std::fs::write(&path, "precious").unwrap();
+    let address = incumbent_serve::Address::Unix(path.clone());
+    let bound =
+        server.runtime().block_on(incumbent_serve::Listener::bind(&address, &server.service));
+    assert!(bound.is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+}

@@ -207,6 +207,27 @@ fn a_stopped_client_does_not_hold_its_lease_for_ever() {
     first.until("lost");
 }
 
+/// A connection of which one way is closed isn't closed: somebody may still read it.
+#[test]
+fn a_half_closed_unix_socket_frees_nothing_while_told_trust_lasts() {
+    let server = Server::new(SHORT);
+    let stream = std::os::unix::net::UnixStream::connect(&server.unix).unwrap();
+    let half = stream.try_clone().unwrap();
+    let body = json!({ "name": "a", "on_close": "ended" });
+    let mut first = common::Lines::post(stream, "/v1/leases/scheduler/hold", &body);
+    let trust = Trust::of(&first.until("elected"));
+    let mut second = server.hold_here("scheduler", json!({ "name": "b" }));
+    let elected = std::thread::spawn(move || {
+        second.until("elected");
+        (clock::now(), second)
+    });
+    let told = trust.until();
+    half.shutdown(std::net::Shutdown::Write).unwrap();
+    let (elected, _second) = elected.join().unwrap();
+    assert!(elected >= told, "it was freed while its client might have trusted");
+    drop(first);
+}
+
 #[test]
 fn a_client_elsewhere_has_to_be_heard_of() {
     let server = Server::new(SHORT);

@@ -49,7 +49,7 @@ impl Database {
         schema::prepare(&mut connection, path, &options.prefix, during)?;
         let opened = Paths::of(path).and_then(|paths| Ok((Files::look(&paths)?, paths)));
         let (files, paths) = match opened {
-            Ok((files, paths)) if files.belong_to(before) => (files, paths),
+            Ok((files, paths)) if files.belong_to(before, &paths) => (files, paths),
             Ok(_) | Err(_) => return Err(replaced(path)),
         };
         let statements = Statements::new(&options.prefix);

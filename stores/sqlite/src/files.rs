@@ -99,9 +99,15 @@ impl Files {
         }
     }
 
-    /// Whether this is the file that was there before it was opened, with its log.
-    pub(crate) fn belong_to(&self, database: FileId) -> bool {
-        self.database == database && matches!(self.beside, Beside::Log(..))
+    /// Whether this is the file that was there before it was opened, with its log, and these are the
+    /// very files that this process has open.
+    pub(crate) fn belong_to(&self, database: FileId, paths: &Paths) -> bool {
+        match self.beside {
+            Beside::Log(log, index) if self.database == database => {
+                are_open(&[database, log, index], paths)
+            }
+            Beside::Log(..) | Beside::Unindexed | Beside::Nothing(..) => false,
+        }
     }
 }
 
@@ -130,6 +136,40 @@ impl FileId {
     }
 }
 
+/// Whether this process has these files open, and none that once had one of the names. SQLite shares the
+/// log's index between the connections of a process: one that is opened while another still has the old
+/// index gets that, whatever the path leads to by then (O47).
+#[cfg(target_os = "linux")]
+fn are_open(files: &[FileId], paths: &Paths) -> bool {
+    let Ok(descriptors) = fs::read_dir("/proc/self/fd") else {
+        // Without it nothing can be said, as on other systems.
+        return true;
+    };
+    let gone = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(" (deleted)");
+        PathBuf::from(name)
+    };
+    let gone = [&paths.real, &paths.log, &paths.index].map(|path| gone(path));
+    let mut missing = files.to_vec();
+    for descriptor in descriptors.flatten().map(|entry| entry.path()) {
+        // One that was closed meanwhile was another's.
+        let Ok(target) = fs::read_link(&descriptor) else { continue };
+        if gone.contains(&target) {
+            return false;
+        }
+        if let Ok(open) = FileId::look(&descriptor) {
+            missing.retain(|file| *file != open);
+        }
+    }
+    missing.is_empty()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn are_open(_: &[FileId], _: &Paths) -> bool {
+    true
+}
+
 /// What is known of a file, if it is there.
 fn present(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::metadata(path) {
@@ -154,4 +194,37 @@ fn count_names(metadata: &Metadata) -> u64 {
 #[cfg(not(unix))]
 fn count_names(_: &Metadata) -> u64 {
     1
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    /// O47: who has the old index open is not in the same database as those who find the new one.
+    #[test]
+    fn a_file_that_is_open_though_its_name_leads_elsewhere_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let make = |suffix: &str| {
+            let name = format!("{}{suffix}", path.display());
+            fs::write(&name, "something").unwrap();
+            File::open(name).unwrap()
+        };
+        let (_database, _log, index) = (make(""), make("-wal"), make("-shm"));
+        let paths = Paths::of(&path).unwrap();
+        let belong = || {
+            let files = Files::look(&paths).unwrap();
+            files.belong_to(files.database, &paths)
+        };
+        assert!(belong());
+        fs::remove_file(&paths.index).unwrap();
+        fs::write(&paths.index, "another process made it anew").unwrap();
+        assert!(!belong(), "the old one is open, and the new one isn't");
+        let _new = File::open(&paths.index).unwrap();
+        assert!(!belong(), "the old one is still open, and whoever connects shares it");
+        drop(index);
+        assert!(belong());
+    }
 }
