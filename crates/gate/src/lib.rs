@@ -10,7 +10,7 @@
 //! | `etcd` | a key | it is the same transaction |
 //! | `nats` | a header of the very message that is a key's value | it is the same message |
 //! | `object_store` | metadata of the very object that is written | it is the same conditional write |
-//! | `http` | whatever you choose of the above | it isn't: see [`http`] |
+//! | `http` | whatever you choose of the above | it isn't: see its own documentation |
 //!
 //! A gate knows what it has seen, and not who leads. So **a new leader goes through each of its
 //! gates before it reads what it goes on from**, with a write that changes nothing if need be. From

@@ -10,7 +10,7 @@
 //!
 //! What remains: a virtual machine that is copied while it runs, of which both go on with the same
 //! host name and the same network cards. Nothing in such a copy tells that it is one. Switch
-//! witnesses off there, by [`Builder::witness`](crate::Builder::witness) and by not calling
+//! witnesses off there, by [`Builder::without_witness`](crate::Builder::without_witness) and by not calling
 //! [`init`].
 //!
 //! A process has to ask for it:

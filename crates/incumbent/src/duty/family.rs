@@ -36,7 +36,7 @@ pub fn family(name: impl Into<String>) -> Family {
 /// | trust is over | it takes no further step: it is dropped at the `await` where it is, and nothing of it runs but `Drop` |
 ///
 /// What it returns after it was told to stop counts for nothing. Tasks that it spawns are their
-/// own masters; [`Duty::guard`] puts them under the duty.
+/// own masters; [`Term::guard`](crate::Term::guard) puts them under the duty.
 #[derive(Clone)]
 pub struct Family {
     name: String,
@@ -292,7 +292,7 @@ impl Family {
 
     /// How one duty is run if it blocks: on a thread of its own.
     ///
-    /// Such work can't be aborted, so let it ask [`Duty::is_held`] often enough. As long as it
+    /// Such work can't be aborted, so let it ask [`Term::is_held`](crate::Term::is_held) often enough. As long as it
     /// runs its lease isn't freed, and [`Self::on_overdue`] says what happens then. If trust
     /// is over as well, others take the lease when it has run out: only a fence protects then, or
     /// [`Overrun::AbortProcess`].

@@ -54,7 +54,7 @@ impl Node {
     ///   recorded as done is not run again, by whomever. What remains is a run that ended and whose
     ///   success could not be recorded, because the process died or the store was gone in between.
     /// - **Exactly once in effect** if the job writes its result together with
-    ///   [`Run::scheduled`] and the [fence](Run::fence), and whatever it writes to refuses a tick
+    ///   [`Run::scheduled`] and the [fence](crate::Term::fence), and whatever it writes to refuses a tick
     ///   that it has and a fence lower than it has seen.
     ///
     /// The first tick is the one after a node first leads the job: nothing is made up for from
@@ -92,7 +92,7 @@ impl Node {
     }
 
     /// As [`Self::periodic`] for work that blocks: it runs on a thread of its own. It can't be
-    /// aborted, so let it ask [`Run::is_held`] often enough.
+    /// aborted, so let it ask [`Term::is_held`](crate::Term::is_held) often enough.
     ///
     /// # Errors
     /// As [`Self::periodic`].

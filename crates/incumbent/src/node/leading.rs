@@ -25,7 +25,7 @@ impl Node {
     /// - An error or a panic frees the lease, stands back for a while that grows from a second to
     ///   a minute, and contends again (F23).
     /// - When leadership is lost in order (resigned, withdrawn, leaving), [`Term::token`] fires
-    ///   and [`Term::is_held`] says no; the work has the [grace period](Builder::grace) to end, and is
+    ///   and [`Term::is_held`] says no; the work has the [grace period](crate::Builder::grace) to end, and is
     ///   aborted after that. Only when it has ended is the lease freed (F10).
     /// - When trust is over, it takes no further step: it is dropped at the `await` where it is,
     ///   whatever stands still meanwhile, so that nothing runs but what its values do in `Drop`.

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use super::{Recipe, Server, Site, program};
 
-/// Starts one. Browsers are started by it, one for each [`crate::browser::Browser`].
+/// Starts one. Browsers are started by it, one for each `browser::Browser`.
 #[must_use]
 pub fn start() -> Server {
     let serve = |site: &Site| {
