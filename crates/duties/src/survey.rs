@@ -13,8 +13,8 @@ use crate::records::{Catalog, DutySpec, LeaderRule, Rollout, Roster};
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Ask, Canary, Profile};
 
-pub use basis::{ASKED, Memory, PlanBasis, loads, prepared};
-pub use deploy::Answer;
+pub use basis::{ASKED, LeaderMemory, PlanBasis, loads, prepared};
+pub use deploy::PlanAnswer;
 pub use versions::{Trial, lineages, runs_as, versions};
 
 /// What lists say about a duty, by the version that it needs.
@@ -283,12 +283,12 @@ mod tests {
             asks: vec![Ask::Move { duty: "p/a".into(), node: "two".into() }],
             ..Survey::default()
         };
-        let Answer { question, plan, .. } = survey.answer(None, &planner::plan);
+        let PlanAnswer { question, plan, .. } = survey.answer(None, &planner::plan);
         let a = DutyId::new("p", "a").unwrap();
         assert_eq!(survey.asked_for(&question, &plan), [(&a, Some("one"), "two")]);
         assert!(plan.moves.iter().all(|step| question.duties[step.duty] != a), "{plan:?}");
         survey.homes.insert(a, two);
-        let Answer { question, plan, .. } = survey.answer(None, &planner::plan);
+        let PlanAnswer { question, plan, .. } = survey.answer(None, &planner::plan);
         assert_eq!(survey.asked_for(&question, &plan), [], "it is there");
     }
 

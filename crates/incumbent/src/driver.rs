@@ -60,7 +60,7 @@ use crate::open::OpenStore;
 use attempts::Attempts;
 use counting::Counting;
 use duties::Duties;
-use health::Health;
+use health::LanesHealth;
 use lanes::{Landed, Lanes};
 use leaders::Leaders;
 use leaving::Leaving;
@@ -77,7 +77,7 @@ use witnesses::Witnesses;
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// What a driver needs to start.
-pub(crate) struct Start {
+pub(crate) struct DriverStart {
     pub(crate) config: Config,
     pub(crate) placement: Placement,
     pub(crate) seed: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Driver {
     witnesses: Witnesses,
     subscribers: Subscribers,
     leaders: Leaders,
-    health: Health,
+    health: LanesHealth,
     counting: Counting,
     joining: Option<Joining>,
     leaving: Option<Leaving>,
@@ -163,8 +163,8 @@ impl Joining {
 }
 
 impl Driver {
-    fn new(start: Start) -> Self {
-        let Start { mut config, store, cluster, shared, .. } = start;
+    fn new(start: DriverStart) -> Self {
+        let DriverStart { mut config, store, cluster, shared, .. } = start;
         let seen = Cluster { store: store.clone(), name: Arc::clone(&cluster) };
         let hints = Arc::new(Notify::new());
         let wake = Arc::clone(&hints);
@@ -202,7 +202,7 @@ impl Driver {
                 .of_proven(start.proven),
             subscribers: Subscribers::default(),
             leaders: Leaders::default(),
-            health: Health::new(&config.profile.node),
+            health: LanesHealth::new(&config.profile.node),
             counting: Counting::default(),
             joining: Some(joining),
             leaving: None,

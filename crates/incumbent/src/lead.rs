@@ -35,7 +35,7 @@ use crate::lead::candidacy::Overrun;
 use crate::lead::term::Term;
 use crate::node::Keep;
 
-pub(crate) use job::{End, Handed, Job, Running, Task, Thread};
+pub(crate) use job::{AsyncJob, BlockingJob, End, Handed, Job, Running};
 use runner::Runner;
 
 /// The first pause after a failure, and the longest.
@@ -66,7 +66,7 @@ pub enum Finish {
 }
 
 /// What the runner of some work needs.
-pub(crate) struct Start {
+pub(crate) struct TaskStart {
     pub(crate) campaign: Campaign,
     pub(crate) job: Box<dyn Job<Term>>,
     pub(crate) grace: Duration,
@@ -77,7 +77,7 @@ pub(crate) struct Start {
 }
 
 impl LeaderTask {
-    pub(crate) fn start(start: Start) -> io::Result<Self> {
+    pub(crate) fn start(start: TaskStart) -> io::Result<Self> {
         let (finished, receiver) = watch::channel(None);
         let lead = Self {
             lease: start.campaign.lease().clone(),

@@ -13,7 +13,7 @@ use incumbent_core::store::{Access, Store, StoreError};
 use incumbent_memory::MemoryStore;
 use incumbent_store_common::{absolute, shown, shown_scheme};
 
-use crate::driver::obstacles::Sight;
+use crate::driver::obstacles::LockSight;
 use crate::driver::thread;
 use crate::error::OpenError;
 use crate::open::looking::Looking;
@@ -93,7 +93,7 @@ pub struct OpenStore {
     /// Where others can open it too, if that is known.
     pub(crate) url: Option<Arc<str>>,
     /// Whose locks its writes wait for.
-    pub(crate) sight: Arc<Sight>,
+    pub(crate) sight: Arc<LockSight>,
 }
 
 impl OpenStore {

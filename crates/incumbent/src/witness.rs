@@ -40,5 +40,5 @@ pub use gather::evidence;
 pub use helper::init;
 pub(crate) use helper::{entrust, is_active, release, whose_witness};
 pub use incumbent_core::records::{Evidence, Mark, ProcessEvidence};
-pub(crate) use proof::{Verdict, death};
+pub(crate) use proof::{DeathVerdict, death};
 pub use status::{Status, status};

@@ -16,7 +16,7 @@ pub(crate) struct Kinds {
 
 /// All that rules and preferences ask about a duty. What they come to ask must be added here.
 #[derive(PartialEq, Eq, Hash)]
-struct Key<'p> {
+struct KindKey<'p> {
     class: ClassAt,
     weight: u64,
     apart: Option<ApartAt>,
@@ -28,7 +28,7 @@ struct Key<'p> {
 
 impl Kinds {
     pub(crate) fn new(problem: &Problem<'_>) -> Self {
-        let mut known: HashMap<Key<'_>, KindAt> = HashMap::new();
+        let mut known: HashMap<KindKey<'_>, KindAt> = HashMap::new();
         let mut plain: HashMap<(ClassAt, u64), KindAt> = HashMap::new();
         let mut count = 0;
         let mut of = Vec::with_capacity(problem.duties.len());
@@ -45,7 +45,7 @@ impl Kinds {
             }
             let pin = facts.pin.map(|pin| (pin.required, pin.name));
             let (apart, avoid) = (facts.apart, facts.avoid.as_slice());
-            let key = Key { class, weight, apart, pin, avoid, closed };
+            let key = KindKey { class, weight, apart, pin, avoid, closed };
             of.push(*known.entry(key).or_insert_with(next));
         }
         Self { of: of.into(), count }

@@ -20,7 +20,7 @@ pub(crate) fn prefer(draft: &mut Draft<'_, '_>) -> bool {
     if givers.is_empty() {
         return false;
     }
-    let mut search = Search::new(draft);
+    let mut search = PreferenceSearch::new(draft);
     let mut any = false;
     while let Some((_, giver)) = givers.pop_last() {
         while let Some(duty) = choosy[giver].pop() {
@@ -64,7 +64,7 @@ fn choosy(draft: &Draft<'_, '_>) -> Column<NodeAt, Vec<DutyAt>> {
 
 /// What was found out in this round, in which nodes fill up. What room is made by those that
 /// move is found in the next.
-struct Search {
+struct PreferenceSearch {
     /// The nodes that take more.
     roomy: Vec<NodeAt>,
     /// For duties of a kind, in a zone and of a rank: how crowded the zone was when nothing better
@@ -72,7 +72,7 @@ struct Search {
     in_vain: HashMap<(KindAt, Option<usize>, Rank), u32>,
 }
 
-impl Search {
+impl PreferenceSearch {
     fn new(draft: &Draft<'_, '_>) -> Self {
         Self { roomy: draft.layout.roomy(), in_vain: HashMap::new() }
     }

@@ -18,18 +18,18 @@ pub(crate) const HURRIED: usize = 4;
 pub(crate) struct Queues {
     /// Whether what runs stays where it is for now.
     waits: bool,
-    by_class: Column<ClassAt, Option<Vec<Queue>>>,
+    by_class: Column<ClassAt, Option<Vec<ZoneQueue>>>,
     /// The same among the nodes of a name, for duties that are pinned to it.
-    by_pin: HashMap<(ClassAt, PinAt), Vec<Queue>>,
+    by_pin: HashMap<(ClassAt, PinAt), Vec<ZoneQueue>>,
 }
 
 /// The open nodes of a class that are in one zone. The leader is apart if it is avoided.
-struct Queue {
+struct ZoneQueue {
     on_leader: bool,
     /// What the nodes of the zone carry on average: those that carry less get more when all is
     /// evened out. Nothing for duties that aren't spread, or if that is done at once.
     average: u128,
-    waiting: BinaryHeap<Reverse<Entry>>,
+    waiting: BinaryHeap<Reverse<Burden>>,
     /// Nodes that were too full for a duty, with the capacity that they had left. They come back
     /// for a lighter one.
     parked: BinaryHeap<(u128, NodeAt)>,
@@ -37,13 +37,13 @@ struct Queue {
 
 /// How loaded a node is, for a class: in all, and with its family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct Burden {
     fill: u128,
     family: u32,
     node: NodeAt,
 }
 
-impl Entry {
+impl Burden {
     fn of(layout: &Layout<'_, '_>, class: ClassAt, node: NodeAt) -> Self {
         let family = layout.family(layout.problem.classes[class].family, node);
         Self { fill: layout.fill(node), family, node }
@@ -92,7 +92,7 @@ impl Queues {
 /// While what runs stays where it is, a node that carries less than its zone on average comes before
 /// one in an emptier zone: it would get more later, and what it gets now needs no second move.
 fn first_fit(
-    queues: &mut [Queue],
+    queues: &mut [ZoneQueue],
     layout: &Layout<'_, '_>,
     duty: DutyAt,
     resort: bool,
@@ -126,7 +126,7 @@ fn sections(
     class: ClassAt,
     nodes: impl Iterator<Item = NodeAt>,
     waits: bool,
-) -> Vec<Queue> {
+) -> Vec<ZoneQueue> {
     let problem = layout.problem;
     let kind = &problem.classes[class];
     let zones = kind.spread.map_or(1, |spread| problem.spreads[spread].count);
@@ -140,21 +140,21 @@ fn sections(
         let zone = kind.spread.map_or(0, |spread| problem.spreads[spread].of[node]);
         let section = zone * 2 + usize::from(kind.avoids_leader && facts.node.leader);
         if let Some(section) = sections.get_mut(section) {
-            section.push(Reverse(Entry::of(layout, class, node)));
+            section.push(Reverse(Burden::of(layout, class, node)));
         }
     }
-    let queue = |(at, entries): (usize, Vec<Reverse<Entry>>)| {
+    let queue = |(at, entries): (usize, Vec<Reverse<Burden>>)| {
         let bulk: u128 = entries.iter().map(|Reverse(entry)| layout.bulk(entry.node)).sum();
         let average =
             if waits && kind.spread.is_some() { bulk / entries.len().max(1) as u128 } else { 0 };
         let waiting = BinaryHeap::from(entries);
-        Queue { on_leader: at % 2 == 1, average, waiting, parked: BinaryHeap::new() }
+        ZoneQueue { on_leader: at % 2 == 1, average, waiting, parked: BinaryHeap::new() }
     };
     let all = sections.into_iter().enumerate().filter(|(_, entries)| !entries.is_empty());
     all.map(queue).collect()
 }
 
-impl Queue {
+impl ZoneQueue {
     /// The first on which a duty fits and didn't fail; as a last resort the first on which it fits.
     fn first_fit(
         &mut self,
@@ -162,7 +162,7 @@ impl Queue {
         duty: DutyAt,
         resort: bool,
         effort: &mut Effort,
-    ) -> Option<Entry> {
+    ) -> Option<Burden> {
         let facts = &layout.problem.duties[duty];
         let planted = layout.problem.planted;
         self.bring_back(layout, facts.class, facts.duty.weight);
@@ -170,7 +170,7 @@ impl Queue {
         let (mut first, mut failed) = (None, None);
         while let Some(mut top) = self.waiting.peek_mut() {
             let Reverse(entry) = *top;
-            let now = Entry::of(layout, facts.class, entry.node);
+            let now = Burden::of(layout, facts.class, entry.node);
             if now != entry && !planted.is(Mutant::AllToOne) {
                 *top = Reverse(now);
                 continue;
@@ -209,7 +209,7 @@ impl Queue {
                 break;
             }
             let (_, node) = PeekMut::pop(top);
-            self.waiting.push(Reverse(Entry::of(layout, class, node)));
+            self.waiting.push(Reverse(Burden::of(layout, class, node)));
         }
     }
 }

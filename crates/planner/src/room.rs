@@ -18,7 +18,7 @@ pub(crate) fn make_room(draft: &mut Draft<'_, '_>) -> bool {
     if draft.homeless.is_empty() {
         return false;
     }
-    let mut search = Search::new(draft);
+    let mut search = RoomSearch::new(draft);
     let mut any = false;
     for duty in draft.homeless.clone() {
         let settled = draft.layout.target(duty).is_some();
@@ -50,7 +50,7 @@ struct Swap {
 
 /// What was found out in this round. Where something leaves, more may have become possible than
 /// is remembered: the next round finds that.
-struct Search {
+struct RoomSearch {
     /// What may be spent here; others need the rest.
     effort: Effort,
     /// Kinds for which no room can be made.
@@ -64,7 +64,7 @@ struct Search {
     asides: Column<NodeAt, Option<Vec<DutyAt>>>,
 }
 
-impl Search {
+impl RoomSearch {
     fn new(draft: &Draft<'_, '_>) -> Self {
         let problem = draft.layout.problem;
         let roomy = draft.layout.roomy();

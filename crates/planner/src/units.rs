@@ -121,7 +121,7 @@ struct Evening<'e, 'p, 'a> {
     layout: &'e mut Layout<'p, 'a>,
     units: &'e [Unit],
     /// What each node offers.
-    held: Column<NodeAt, BTreeSet<Offer>>,
+    held: Column<NodeAt, BTreeSet<UnitOffer>>,
     /// The nodes that get new duties, least loaded first.
     takers: BTreeSet<(u128, NodeAt)>,
     effort: &'e mut Effort,
@@ -129,7 +129,7 @@ struct Evening<'e, 'p, 'a> {
 
 /// A unit that may go: whether that is a move of something that runs, how heavy it is, and its
 /// position.
-type Offer = (bool, Reverse<u128>, usize);
+type UnitOffer = (bool, Reverse<u128>, usize);
 
 impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
     fn new(
@@ -139,7 +139,7 @@ impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
         effort: &'e mut Effort,
     ) -> Self {
         let nodes = &layout.problem.nodes;
-        let mut held: Column<NodeAt, BTreeSet<Offer>> =
+        let mut held: Column<NodeAt, BTreeSet<UnitOffer>> =
             Column::filled(nodes.len(), BTreeSet::new());
         for (position, unit) in units.iter().enumerate() {
             if let Some(node) = place_of(layout, unit) {
@@ -207,7 +207,7 @@ impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
     }
 }
 
-fn offer(layout: &Layout<'_, '_>, unit: &[DutyAt], position: usize) -> Offer {
+fn offer(layout: &Layout<'_, '_>, unit: &[DutyAt], position: usize) -> UnitOffer {
     let settled = unit.iter().any(|duty| {
         let running = layout.problem.duties[*duty].running;
         running.is_some() && running == layout.target(*duty)

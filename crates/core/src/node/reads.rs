@@ -1,6 +1,6 @@
 //! The board, and what it points to: the view and the operators' intents.
 
-use super::standing::{self, Preferred};
+use super::standing::{self, PreferredMembers};
 use super::{Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, keys};
 
 use crate::outbox::Answered;
@@ -20,7 +20,7 @@ pub(super) struct Index {
     views: u64,
     intents: u64,
     /// Whom the last view prefers as leaders of the cluster.
-    pub(super) preferred: Preferred,
+    pub(super) preferred: PreferredMembers,
     /// A hint came: read the board without waiting for the beat.
     pub(super) want_board: bool,
     /// When to try again, because a read failed.

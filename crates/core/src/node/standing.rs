@@ -7,10 +7,10 @@ use crate::names::LeaseKind;
 use crate::records::{ClusterLead, MemberState, View};
 
 /// The members that the last view prefers as leaders, and what their nodes are called.
-pub(super) type Preferred = Vec<(MemberId, String)>;
+pub(super) type PreferredMembers = Vec<(MemberId, String)>;
 
 /// Whom this view prefers.
-pub(super) fn preferred(view: &View) -> Preferred {
+pub(super) fn preferred(view: &View) -> PreferredMembers {
     let alive = view.members.iter().filter(|entry| entry.state == MemberState::Alive);
     let preferred = alive.filter(|entry| entry.preferred);
     preferred.map(|entry| (entry.id.clone(), entry.node.clone())).collect()

@@ -7,7 +7,7 @@ use super::rollout::{Soundings, Trying};
 use super::{Avoided, KnownDuties, Placement};
 use crate::duty::DutyId;
 use crate::records::{Catalog, MAX_UNPLACED, Moved, Moves, Rollout, Roster};
-use crate::survey::{ASKED, Answer, Memory, PlanBasis, Question, Survey};
+use crate::survey::{ASKED, LeaderMemory, PlanAnswer, PlanBasis, Question, Survey};
 use crate::version::Lineage;
 use incumbent_core::Moment;
 use incumbent_core::mutant::{Mutant, Planted};
@@ -73,7 +73,7 @@ pub struct Planned {
     pub(super) lists: BTreeSet<String>,
     /// Whether others were missing, so that the duties are not all that there are.
     pub(super) incomplete: bool,
-    pub(super) rosters: Vec<Draft>,
+    pub(super) rosters: Vec<RosterDraft>,
     pub(super) moves: Option<(Moves, Vec<u8>)>,
     pub(super) rollout: Option<(Rollout, Vec<u8>)>,
     pub(super) trying: Vec<Trying>,
@@ -86,7 +86,7 @@ pub struct Planned {
 
 /// A roster to be written.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
+pub(super) struct RosterDraft {
     pub(super) roster: Roster,
     pub(super) bytes: Vec<u8>,
     pub(super) expect: Expect,
@@ -116,7 +116,7 @@ impl Planning {
             survey.avoided = whom(&self.avoided);
             answer = self.ask(&survey);
         }
-        let Answer { question, plan, preparing } = answer;
+        let PlanAnswer { question, plan, preparing } = answer;
         let (rosters, cut) = self.rosters(&survey, &question, &plan, &preparing);
         let moves = self.account(&survey, &question, &plan, &cut);
         let mut obeyed = self.obeyed(&survey, &question, &plan);
@@ -173,7 +173,7 @@ impl Planning {
             intents: self.intents.iter().map(|(_, _, intent)| intent).collect(),
             avoided: whom(&self.avoided),
             rollout: self.rollout.content.as_ref(),
-            memory: Memory {
+            memory: LeaderMemory {
                 known: Some(self.known.as_ref()),
                 ending: self.ending.clone(),
                 on_the_way: self.on_the_way.clone(),
@@ -186,7 +186,7 @@ impl Planning {
     }
 
     /// The answer, and what a planted mistake makes of it.
-    fn ask(&self, survey: &Survey) -> Answer {
+    fn ask(&self, survey: &Survey) -> PlanAnswer {
         let room = survey.room(self.max_value);
         survey.answer_planted(self.planted, room, &|situation| {
             if !self.planted.is(Mutant::CapabilityIgnored) {
@@ -252,7 +252,7 @@ impl Planning {
         question: &Question,
         plan: &Plan,
         preparing: &BTreeMap<DutyId, MemberId>,
-    ) -> (Vec<Draft>, Vec<DutyId>) {
+    ) -> (Vec<RosterDraft>, Vec<DutyId>) {
         let mut wanted: BTreeMap<&MemberId, WantedRoster> =
             self.members.keys().map(|id| (id, WantedRoster::default())).collect();
         for (duty, target) in question.duties.iter().zip(&plan.target) {
@@ -278,7 +278,7 @@ impl Planning {
         id: &MemberId,
         wanted: WantedRoster,
         cut: &mut Vec<DutyId>,
-    ) -> Option<Draft> {
+    ) -> Option<RosterDraft> {
         let WantedRoster { mut duties, preparing, successors, mut former } = wanted;
         let stored = self.rosters.get(id);
         let before = stored.and_then(|stored| stored.content.as_ref());
@@ -320,7 +320,7 @@ impl Planning {
             roster.successors.clone_from(&before.successors);
         }
         roster.revision = before.map_or(0, |before| before.revision) + u64::from(!same);
-        Some(Draft { bytes: roster.bytes(), roster, expect, new })
+        Some(RosterDraft { bytes: roster.bytes(), roster, expect, new })
     }
 
     /// What was moved and what could not be placed, for people and for the next leader.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::planning::Draft;
+use super::planning::RosterDraft;
 use super::{Placing, Planned, Planning, PlanningId, Round, Subject, Underway, Writes};
 use crate::duty::DutyId;
 use crate::survey;
@@ -33,7 +33,7 @@ impl Underway {
     }
 
     /// Whether what was planned for this member still counts.
-    fn holds_for(&self, round: &Round<'_>, draft: &Draft) -> bool {
+    fn holds_for(&self, round: &Round<'_>, draft: &RosterDraft) -> bool {
         let id = &draft.roster.member;
         let now = round.leader.profile(id).filter(|_| round.leader.is_alive(id));
         self.members.get(id).copied() == now.map(|profile| profile.revision)
@@ -211,8 +211,8 @@ impl Placing {
         writes
     }
 
-    fn write_roster(&mut self, round: &Round<'_>, draft: Draft) -> (Subject, WantedWrite) {
-        let Draft { roster, bytes, expect, new } = draft;
+    fn write_roster(&mut self, round: &Round<'_>, draft: RosterDraft) -> (Subject, WantedWrite) {
+        let RosterDraft { roster, bytes, expect, new } = draft;
         let id = roster.member.clone();
         let pending = self.pending.entry(id.clone()).or_default();
         pending.extend(new.iter().map(|duty| (duty.clone(), (round.now, roster.revision))));
@@ -233,7 +233,7 @@ impl Placing {
 const MOST_PATIENT: Duration = Duration::from_secs(60);
 
 /// What was paused while the plan was made isn't started by it.
-fn leave_out_paused(round: &Round<'_>, draft: &mut Draft) {
+fn leave_out_paused(round: &Round<'_>, draft: &mut RosterDraft) {
     let paused: BTreeSet<&str> = round
         .leader
         .intents()

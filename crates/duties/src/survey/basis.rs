@@ -42,14 +42,14 @@ pub struct PlanBasis<'a> {
     /// What is remembered about versions, if anything is.
     pub rollout: Option<&'a Rollout>,
     /// What the leader remembers beside the records.
-    pub memory: Memory<'a>,
+    pub memory: LeaderMemory<'a>,
     /// A mistake that is made on purpose.
     pub planted: Planted,
 }
 
 /// What isn't in the records, or not any more.
 #[derive(Clone, Debug, Default)]
-pub struct Memory<'a> {
+pub struct LeaderMemory<'a> {
     /// The duties that were known before a list was missing.
     pub known: Option<&'a BTreeMap<DutyId, Descriptions>>,
     /// Who still has what no roster names, and keeps it.

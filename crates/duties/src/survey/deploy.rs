@@ -20,7 +20,7 @@ use incumbent_core::records::{FamilyProfile, Profile};
 
 /// A plan, with the question that it answers.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct PlanAnswer {
     /// What was asked.
     pub question: Question,
     /// Where every duty runs.
@@ -33,7 +33,7 @@ impl Survey {
     /// Asks the planner for a plan in which every duty has the version that it should run, and no roster
     /// names more duties than there is [room](Self::room) for.
     #[must_use]
-    pub fn answer(&self, room: Option<u32>, plan: &dyn Fn(&Situation) -> Plan) -> Answer {
+    pub fn answer(&self, room: Option<u32>, plan: &dyn Fn(&Situation) -> Plan) -> PlanAnswer {
         self.answer_planted(Planted::default(), room, plan)
     }
 
@@ -42,7 +42,7 @@ impl Survey {
         planted: Planted,
         room: Option<u32>,
         plan: &dyn Fn(&Situation) -> Plan,
-    ) -> Answer {
+    ) -> PlanAnswer {
         let lineages = self.lineages();
         let trial = |(family, lineage): (&&'_ str, &Lineage)| {
             Some(((*family).to_owned(), self.trial(family, lineage)?))
@@ -93,7 +93,7 @@ struct Choice<'a> {
 type Others<'a> = BTreeMap<(String, Vec<&'a Option<String>>, &'a Option<String>), Vec<usize>>;
 
 impl<'a> Deploy<'a> {
-    fn answer(&self, plan: &dyn Fn(&Situation) -> Plan) -> Answer {
+    fn answer(&self, plan: &dyn Fn(&Situation) -> Plan) -> PlanAnswer {
         let duties = self.survey.duties.iter();
         let mut choices: Vec<Choice<'_>> = duties.map(|(id, it)| self.choose(id, it)).collect();
         let ask = |choices: &[Choice<'_>]| {
@@ -111,7 +111,7 @@ impl<'a> Deploy<'a> {
                 }
             }
             let plan = plan(&question.situation);
-            Answer { question, plan, preparing: BTreeMap::new() }
+            PlanAnswer { question, plan, preparing: BTreeMap::new() }
         };
         let mut answer = ask(&choices);
         // This ends: each duty has as many versions as it has, and takes each once.
@@ -189,7 +189,7 @@ impl<'a> Deploy<'a> {
     /// has them change over where a node is prepared.
     fn deploy(
         &self,
-        answer: &mut Answer,
+        answer: &mut PlanAnswer,
         choices: &[Choice<'_>],
         plan: &dyn Fn(&Situation) -> Plan,
     ) {
@@ -236,7 +236,7 @@ impl<'a> Deploy<'a> {
     }
 
     /// The situation in which every candidate runs where it should, and all others where they do.
-    fn imagine(&self, answer: &Answer, candidates: &BTreeMap<usize, &DutySpec>) -> Situation {
+    fn imagine(&self, answer: &PlanAnswer, candidates: &BTreeMap<usize, &DutySpec>) -> Situation {
         let mut situation = answer.question.situation.clone();
         answer.plan.apply(&mut situation);
         situation.policy.rebalance = Rebalance::Not;
@@ -360,7 +360,7 @@ fn may_try(room: &mut BTreeMap<&str, (&str, usize)>, family: &str, spec: &DutySp
 }
 
 /// Duties go to nodes that are prepared for them, whatever else was planned for them.
-fn hand_over(answer: &mut Answer, handed: &BTreeMap<usize, usize>) {
+fn hand_over(answer: &mut PlanAnswer, handed: &BTreeMap<usize, usize>) {
     answer.plan.moves.retain(|step| !handed.contains_key(&step.duty));
     for (duty, to) in handed {
         let from = answer.question.situation.duties.get(*duty).and_then(|duty| duty.running);

@@ -62,7 +62,7 @@ impl World {
     }
 
     /// Plans, and makes the plan come true.
-    fn plan(&mut self) -> Answer {
+    fn plan(&mut self) -> PlanAnswer {
         let answer = self.survey.answer(None, &planner::plan);
         let homes = answer.question.duties.iter().zip(&answer.plan.target);
         let member = |at: usize| answer.question.members.get(at).cloned();

@@ -49,14 +49,14 @@ pub struct KnownOwner {
 #[derive(Debug)]
 struct Copy {
     family: String,
-    sight: Arc<ArcSwapOption<Sight>>,
+    sight: Arc<ArcSwapOption<OwnersSeen>>,
     looked: watch::Receiver<()>,
     task: AbortHandle,
 }
 
 /// What one look has shown.
 #[derive(Debug)]
-struct Sight {
+struct OwnersSeen {
     /// By the names of duties.
     leases: BTreeMap<String, LeaseState>,
     asked: Moment,
@@ -214,7 +214,7 @@ impl Drop for Copy {
 async fn follow(
     cluster: Cluster,
     family: String,
-    sight: Arc<ArcSwapOption<Sight>>,
+    sight: Arc<ArcSwapOption<OwnersSeen>>,
     looked: watch::Sender<()>,
 ) {
     let hints = Arc::new(Notify::new());
@@ -229,7 +229,7 @@ async fn follow(
             Ok(leases) => {
                 failing = false;
                 let former = sight.load_full();
-                let latest = Sight::new(&family, leases, asked, former.as_deref());
+                let latest = OwnersSeen::new(&family, leases, asked, former.as_deref());
                 let news = former.is_none_or(|former| !former.is_same(&latest));
                 sight.store(Some(Arc::new(latest)));
                 if news {
@@ -251,7 +251,7 @@ async fn follow(
     }
 }
 
-impl Sight {
+impl OwnersSeen {
     /// A look after a former one. Terms only grow, so what shows a lower one is older than what is
     /// known already, and names nobody.
     fn new(family: &str, leases: Vec<LeaseState>, asked: Moment, former: Option<&Self>) -> Self {

@@ -10,7 +10,7 @@ use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record};
 use incumbent_core::{LeaseName, MemberId, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::{Catalog, Moves, Report, Rollout, Roster};
-use incumbent_duties::survey::{self, Answer, Descriptions, Memory, PlanBasis, Survey};
+use incumbent_duties::survey::{self, Descriptions, LeaderMemory, PlanAnswer, PlanBasis, Survey};
 use incumbent_duties::version::Lineage;
 
 use super::Cluster;
@@ -172,7 +172,7 @@ impl Picture {
                 .map(|(duty, members)| (duty.clone(), members.iter().cloned().collect()))
                 .collect(),
             rollout: self.rollout.as_ref(),
-            memory: if self.is_placed() { Memory::default() } else { self.inherited() },
+            memory: if self.is_placed() { LeaderMemory::default() } else { self.inherited() },
             planted: Planted::default(),
         }
     }
@@ -183,7 +183,7 @@ impl Picture {
     }
 
     /// The plan that the leader would make of it.
-    pub(super) fn answer(&self, survey: &Survey) -> Answer {
+    pub(super) fn answer(&self, survey: &Survey) -> PlanAnswer {
         survey.answer(survey.room(self.max_value), &incumbent_planner::plan)
     }
 
@@ -194,16 +194,16 @@ impl Picture {
     }
 
     /// What a leader takes over from the one before.
-    fn inherited(&self) -> Memory<'_> {
+    fn inherited(&self) -> LeaderMemory<'_> {
         let living = |(id, _): &(&MemberId, &Report)| self.members.contains_key(*id);
         let ending = self.reports.iter().filter(living);
         let successors = self.rosters.values().flat_map(|roster| &roster.successors);
-        Memory {
+        LeaderMemory {
             ending: ending
                 .map(|(id, report)| (id.clone(), report.draining.iter().cloned().collect()))
                 .collect(),
             on_the_way: successors.map(|(duty, to)| (duty.clone(), to.clone())).collect(),
-            ..Memory::default()
+            ..LeaderMemory::default()
         }
     }
 }

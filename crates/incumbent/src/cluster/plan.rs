@@ -5,7 +5,7 @@ use std::fmt;
 use incumbent_core::records::Ask;
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Moved;
-use incumbent_duties::survey::{ASKED, Answer, Question, Survey};
+use incumbent_duties::survey::{ASKED, PlanAnswer, Question, Survey};
 use incumbent_planner::{Plan, Policy, Rebalance, explain};
 
 use super::picture::Picture;
@@ -224,7 +224,7 @@ fn preview(picture: &Picture, strategy: Strategy) -> Preview {
 fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {
     let policy = Policy { strategy, rebalance: Rebalance::UNLIMITED, ..Policy::default() };
     let survey = picture.survey(policy);
-    let Answer { question, plan, .. } = picture.answer(&survey);
+    let PlanAnswer { question, plan, .. } = picture.answer(&survey);
     (survey, question, plan)
 }
 

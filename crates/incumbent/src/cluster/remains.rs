@@ -18,7 +18,7 @@ use incumbent_core::{MemberId, keys};
 
 use super::Cluster;
 use crate::error::ClusterError;
-use crate::witness::{self, Verdict};
+use crate::witness::{self, DeathVerdict};
 
 /// So many silent members are asked about in one look.
 const MOST_SILENT: usize = 16;
@@ -132,7 +132,7 @@ fn some(mut all: Vec<MemberId>, most: usize, random: &mut Random) -> Vec<MemberI
 fn is_dead(profile: &Profile) -> bool {
     let Some(host) = &profile.host else { return false };
     let death = pin!(witness::death(host));
-    death.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(Verdict::Dead)
+    death.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(DeathVerdict::Dead)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::driver::clock;
 use crate::driver::thread;
 use crate::error::ClusterError;
 
-type Receiver = watch::Receiver<Option<Seen>>;
+type Receiver = watch::Receiver<Option<StateSeen>>;
 
 /// No longer than this between two looks at a lease, whatever became of the hints.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub struct LeaseWatch {
 
 /// A state, and when the question was sent whose answer it is.
 #[derive(Clone, Debug)]
-struct Seen {
+struct StateSeen {
     state: LeaseState,
     at: Moment,
 }
@@ -78,7 +78,7 @@ impl LeaseWatch {
     /// only if the process is shutting down. Cancel-safe.
     pub async fn when(&self, test: impl Fn(&LeaseState) -> bool) -> Option<LeaseState> {
         let mut states = self.states.clone();
-        let passes = |seen: &Option<Seen>| seen.as_ref().is_some_and(|seen| test(&seen.state));
+        let passes = |seen: &Option<StateSeen>| seen.as_ref().is_some_and(|seen| test(&seen.state));
         let seen = states.wait_for(passes).await.ok()?.clone();
         seen.map(|seen| seen.state)
     }
@@ -116,7 +116,7 @@ impl Drop for LeaseWatch {
     }
 }
 
-async fn follow(cluster: Cluster, lease: LeaseName, states: watch::Sender<Option<Seen>>) {
+async fn follow(cluster: Cluster, lease: LeaseName, states: watch::Sender<Option<StateSeen>>) {
     let hints = Arc::new(Notify::new());
     let wake = Arc::clone(&hints);
     // Subscribed before the first look, so that nothing falls in between.
@@ -129,7 +129,7 @@ async fn follow(cluster: Cluster, lease: LeaseName, states: watch::Sender<Option
                 failing = false;
                 states.send_if_modified(|known| {
                     let news = known.as_ref().is_none_or(|known| differs(&known.state, &state));
-                    *known = Some(Seen { state, at });
+                    *known = Some(StateSeen { state, at });
                     news
                 });
             }

@@ -5,15 +5,15 @@ use incumbent_core::{LeaseName, Moment};
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::lead::attempt::{OtherLeader, Outcome};
+use crate::lead::attempt::{AttemptOutcome, OtherLeader};
 
 #[derive(Default)]
-pub(super) struct Attempts(Vec<Entry>);
+pub(super) struct Attempts(Vec<OpenAttempt>);
 
-pub(super) struct Entry {
+pub(super) struct OpenAttempt {
     lease: LeaseName,
     deadline: Moment,
-    pub(super) answer: oneshot::Sender<Outcome>,
+    pub(super) answer: oneshot::Sender<AttemptOutcome>,
 }
 
 impl Attempts {
@@ -21,12 +21,12 @@ impl Attempts {
         &mut self,
         lease: LeaseName,
         deadline: Moment,
-        answer: oneshot::Sender<Outcome>,
+        answer: oneshot::Sender<AttemptOutcome>,
     ) {
-        self.0.push(Entry { lease, deadline, answer });
+        self.0.push(OpenAttempt { lease, deadline, answer });
     }
 
-    pub(super) fn take(&mut self) -> Vec<Entry> {
+    pub(super) fn take(&mut self) -> Vec<OpenAttempt> {
         std::mem::take(&mut self.0)
     }
 
@@ -46,23 +46,25 @@ impl Driver {
         }
     }
 
-    fn outcome(&self, entry: &Entry, now: Moment) -> Option<Outcome> {
+    fn outcome(&self, entry: &OpenAttempt, now: Moment) -> Option<AttemptOutcome> {
         if self.tenures.get(&entry.lease).is_some_and(|tenure| tenure.lost().is_none()) {
-            return Some(Outcome::Elected);
+            return Some(AttemptOutcome::Elected);
         }
         if let Some((record, until)) = self.core.rival(&entry.lease)
             && until.is_none_or(|until| now < until)
         {
-            return Some(Outcome::Other(other(&entry.lease, record, until, now)));
+            return Some(AttemptOutcome::Other(other(&entry.lease, record, until, now)));
         }
         if now < entry.deadline && self.leaving.is_none() {
             return None;
         }
         let trusted = self.core.member().is_some() && now < self.core.trusted_until();
         Some(match self.health.last() {
-            None if trusted => Outcome::Conflict,
-            None => Outcome::Unavailable("this node is not a member at the moment".to_owned()),
-            Some(error) => Outcome::Unavailable(error.to_owned()),
+            None if trusted => AttemptOutcome::Conflict,
+            None => {
+                AttemptOutcome::Unavailable("this node is not a member at the moment".to_owned())
+            }
+            Some(error) => AttemptOutcome::Unavailable(error.to_owned()),
         })
     }
 }

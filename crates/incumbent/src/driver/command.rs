@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::duty::Staff;
 use crate::error::LeaveError;
-use crate::lead::attempt::Outcome;
+use crate::lead::attempt::AttemptOutcome;
 use crate::lead::seat::Seat;
 use crate::node::event::Notice;
 
@@ -19,7 +19,7 @@ pub(crate) enum Command {
     /// Stand for a lease.
     Campaign { seat: Arc<Seat>, candidacy: Candidacy, grace: Duration },
     /// Say how one attempt went: at this moment at the latest.
-    Attempt { lease: LeaseName, deadline: Moment, answer: oneshot::Sender<Outcome> },
+    Attempt { lease: LeaseName, deadline: Moment, answer: oneshot::Sender<AttemptOutcome> },
     /// Stop standing for the lease of this seat, unless a newer campaign for it is under way.
     Withdraw(Arc<Seat>),
     /// The work under a term has ended.

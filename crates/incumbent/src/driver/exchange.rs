@@ -5,7 +5,7 @@ use std::pin::pin;
 use incumbent_core::Moment;
 use incumbent_core::store::{ErrorKind, Exchange, Lane, Reply, Store, StoreError};
 
-use crate::driver::obstacles::Wait;
+use crate::driver::obstacles::LockWait;
 use crate::driver::{clock, thread};
 use crate::open::OpenStore;
 
@@ -18,10 +18,10 @@ pub(crate) async fn send(
     exchange: Exchange,
     deadline: Moment,
 ) -> Result<Reply, StoreError> {
-    let mut wait = Wait::of(lane, &exchange);
+    let mut wait = LockWait::of(lane, &exchange);
     let mut sending = pin!(send_parts(&**store, cluster, lane, exchange));
     loop {
-        let ask_at = wait.as_ref().map_or(Moment::NEVER, Wait::ask_at);
+        let ask_at = wait.as_ref().map_or(Moment::NEVER, LockWait::ask_at);
         let answer = tokio::select! {
             biased;
             answer = &mut sending => answer,

@@ -20,7 +20,7 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 
 const LANES: [Lane; 3] = [Lane::Beat, Lane::Change, Lane::Watch];
 
-pub(super) struct Health {
+pub(super) struct LanesHealth {
     node: String,
     lanes: [LaneHealth; 3],
     last: Option<String>,
@@ -51,7 +51,7 @@ impl LaneHealth {
     }
 }
 
-impl Health {
+impl LanesHealth {
     pub(super) fn new(node: &str) -> Self {
         Self { node: node.to_owned(), lanes: [LaneHealth::default(); 3], last: None, failure: None }
     }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn all_lanes_together_are_told_once_for_each_outage() {
-        let mut health = Health::new("a");
+        let mut health = LanesHealth::new("a");
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         let error = |error: &str| Some(Event::StoreFails { error: error.to_owned() });
         assert_eq!(health.note(&landed(Lane::Beat, None), at(1)), None);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_lane_that_is_not_used_any_more_does_not_keep_the_store_failing() {
-        let mut health = Health::new("a");
+        let mut health = LanesHealth::new("a");
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         assert!(health.note(&landed(Lane::Watch, Some("away")), at(10)).is_some());
         assert_eq!(health.note(&landed(Lane::Beat, None), at(60)), None);

@@ -19,8 +19,8 @@ pub(crate) struct Lanes {
     store: OpenStore,
     cluster: Arc<str>,
     limit: usize,
-    change: Queue,
-    watch: Queue,
+    change: LaneQueue,
+    watch: LaneQueue,
     flights: JoinSet<Result<Reply, StoreError>>,
     parts: HashMap<Id, Flight>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Landed {
 }
 
 #[derive(Default)]
-struct Queue {
+struct LaneQueue {
     waiting: VecDeque<Request>,
     busy: bool,
     /// So many requests are still sent alone, because a store rejected a batch: what is wrong
@@ -58,8 +58,8 @@ impl Lanes {
             store,
             cluster,
             limit,
-            change: Queue::default(),
-            watch: Queue::default(),
+            change: LaneQueue::default(),
+            watch: LaneQueue::default(),
             flights: JoinSet::new(),
             parts: HashMap::new(),
         }
@@ -109,7 +109,7 @@ impl Lanes {
         self.flights.is_empty()
     }
 
-    fn queue(&mut self, lane: Lane) -> Option<&mut Queue> {
+    fn queue(&mut self, lane: Lane) -> Option<&mut LaneQueue> {
         match lane {
             Lane::Beat => None,
             Lane::Change => Some(&mut self.change),
@@ -128,7 +128,7 @@ impl Lanes {
     }
 }
 
-impl Queue {
+impl LaneQueue {
     fn next(&mut self, now: Moment, limit: usize) -> Option<Batch> {
         // The core has given up on these, so sending them would only do harm.
         self.waiting.retain(|request| request.deadline >= now);

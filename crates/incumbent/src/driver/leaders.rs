@@ -9,13 +9,13 @@ use incumbent_core::{LeaseName, Request, RequestId, keys};
 use super::Driver;
 use crate::cluster::Leader;
 use crate::driver::clock;
-use crate::lead::known::Sight;
+use crate::lead::known::LeaderSeen;
 use crate::node::event::Event;
 
 /// What was last seen of each lease.
 #[derive(Default)]
 pub(super) struct Leaders {
-    sights: HashMap<Arc<str>, Arc<Sight>>,
+    sights: HashMap<Arc<str>, Arc<LeaderSeen>>,
     /// Something is to be published.
     changed: bool,
     /// The leases by the keys of their records.
@@ -68,7 +68,7 @@ impl Leaders {
 
     /// The leaders that are known, in the order of their leases.
     pub(super) fn known(&self) -> Vec<(LeaseName, Leader)> {
-        let known = |(lease, sight): (&Arc<str>, &Arc<Sight>)| {
+        let known = |(lease, sight): (&Arc<str>, &Arc<LeaderSeen>)| {
             Some((LeaseName::new(lease).ok()?, sight.leader.clone()?))
         };
         let mut leaders: Vec<_> = self.sights.iter().filter_map(known).collect();
@@ -92,16 +92,16 @@ impl Driver {
     /// Takes in who leads this lease, and tells if that is somebody else than before.
     pub(super) fn sight_leader(&mut self, lease: LeaseName) {
         let Some(sighting) = self.core.sighting(&lease) else { return };
-        let sight = Sight::new(sighting, self.config.timing.ttl);
+        let sight = LeaderSeen::new(sighting, self.config.timing.ttl);
         self.saw_leader(lease, sight);
     }
 
     /// This node leads no more: that is known before anything is read.
     pub(super) fn lost_leader(&mut self, lease: LeaseName) {
-        self.saw_leader(lease, Sight::nobody(clock::now()));
+        self.saw_leader(lease, LeaderSeen::nobody(clock::now()));
     }
 
-    fn saw_leader(&mut self, lease: LeaseName, sight: Sight) {
+    fn saw_leader(&mut self, lease: LeaseName, sight: LeaderSeen) {
         if !self.campaigns.contains_key(&lease) {
             // It was withdrawn meanwhile, and is not followed any more.
             return;

@@ -20,22 +20,22 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// What is known of locks in one store.
 #[derive(Debug, Default)]
-pub(crate) struct Sight(Mutex<Seen>);
+pub(crate) struct LockSight(Mutex<LocksSeen>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct LocksSeen {
     asked: Option<Moment>,
     /// What was found then.
     found: Vec<Obstacle>,
 }
 
-impl Sight {
+impl LockSight {
     /// Whether it is time to ask again; says so once.
     fn is_due(&self, now: Moment) -> bool {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let due = seen.asked.is_none_or(|asked| now.since(asked) >= PAUSE);
         if due {
-            *seen = Seen { asked: Some(now), found: Vec::new() };
+            *seen = LocksSeen { asked: Some(now), found: Vec::new() };
         }
         due
     }
@@ -53,13 +53,13 @@ impl Sight {
 }
 
 /// One exchange that writes, and may have to wait for somebody.
-pub(crate) struct Wait {
+pub(crate) struct LockWait {
     keys: Vec<String>,
     since: Moment,
     asked: bool,
 }
 
-impl Wait {
+impl LockWait {
     /// Beats wait for nobody, and reads for no lock.
     pub(crate) fn of(lane: Lane, exchange: &Exchange) -> Option<Self> {
         let waits = lane == Lane::Change && !exchange.writes.is_empty();
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn o37_a_server_is_asked_now_and_then_and_what_it_said_is_forgotten() {
-        let sight = Sight::default();
+        let sight = LockSight::default();
         let start = Moment::START;
         assert!(sight.is_due(start));
         sight.find(&[Obstacle::new(None, "somebody")]);

@@ -10,11 +10,11 @@ use incumbent_duties::Node as Protocol;
 
 use super::lanes::Lanes;
 use super::waiters::Waiters;
-use super::{Driver, Start};
+use super::{Driver, DriverStart};
 use crate::driver::command::Command;
 use crate::driver::mutant::{Mutant, planted};
 use crate::driver::{clock, panic, seed, thread};
-use crate::lead::attempt::Outcome;
+use crate::lead::attempt::AttemptOutcome;
 use crate::lead::loss::Loss;
 use crate::node::event::Event;
 
@@ -23,7 +23,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Runs a node until it has left. To be called on incumbent's thread.
-pub(crate) async fn run(start: Start) {
+pub(crate) async fn run(start: DriverStart) {
     let mut driver = Driver::new(start);
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     let mut random = Random::new(seed::draw());
@@ -70,7 +70,7 @@ impl Driver {
         self.duties.forget_elected();
         for entry in self.attempts.take() {
             let why = "incumbent itself failed on this node, which joins again".to_owned();
-            let _ = entry.answer.send(Outcome::Unavailable(why));
+            let _ = entry.answer.send(AttemptOutcome::Unavailable(why));
         }
         self.waiters = Waiters::default();
         self.witnesses.forget_all();

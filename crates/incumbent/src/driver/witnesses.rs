@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Cluster;
 use crate::driver::command::{Command, Commands};
 use crate::driver::{seed, thread};
-use crate::witness::{self, Verdict, Ward};
+use crate::witness::{self, DeathVerdict, Ward};
 
 /// A profile comes a moment after its member.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -30,23 +30,23 @@ pub(super) struct Witnesses {
     cluster: Cluster,
     commands: Commands,
     holders: HashMap<LeaseName, MemberId>,
-    tasks: HashMap<MemberId, Task>,
+    tasks: HashMap<MemberId, WatchTask>,
     /// How many holders are remembered at most before those are forgotten that nobody waits for.
     most: usize,
     /// For how long the closed stay visible, if no leader of the cluster looks after them.
     visible: Option<Duration>,
-    collecting: Option<Task>,
+    collecting: Option<WatchTask>,
 }
 
 /// Below this nothing is gained by forgetting.
 const FEW: usize = 64;
 
-struct Task {
+struct WatchTask {
     leases: usize,
     handle: Option<JoinHandle<()>>,
 }
 
-impl Drop for Task {
+impl Drop for WatchTask {
     fn drop(&mut self) {
         if let Some(handle) = &self.handle {
             handle.abort();
@@ -97,7 +97,7 @@ impl Witnesses {
             let (cluster, commands) = (&self.cluster, &self.commands);
             let task = self.tasks.entry(holder.clone()).or_insert_with(|| {
                 let watching = watch(cluster.clone(), holder.clone(), commands.clone());
-                Task { leases: 0, handle: thread::spawn_runner(watching).ok() }
+                WatchTask { leases: 0, handle: thread::spawn_runner(watching).ok() }
             });
             task.leases += 1;
         }
@@ -114,7 +114,7 @@ impl Witnesses {
         {
             let collecting = collect(self.cluster.clone(), member.clone(), visible, self.enabled);
             let handle = thread::spawn_runner(collecting).ok();
-            self.collecting = Some(Task { leases: 0, handle });
+            self.collecting = Some(WatchTask { leases: 0, handle });
         }
     }
 
@@ -160,7 +160,7 @@ impl Witnesses {
 async fn watch(cluster: Cluster, member: MemberId, commands: Commands) {
     let Some(profile) = profile(&cluster, &member).await else { return };
     let Some(host) = profile.host else { return };
-    if witness::death(&host).await == Verdict::Dead {
+    if witness::death(&host).await == DeathVerdict::Dead {
         tracing::info!(cluster = cluster.name(), %member, action = "witness", "its processes are dead");
         commands.send(Command::Dead { member });
     }

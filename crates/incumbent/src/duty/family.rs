@@ -13,7 +13,7 @@ use super::upcoming::{Hook, Prepare, Upcoming};
 use super::{Duty, DutyDescription, Staff};
 use crate::error::{BoxError, WorkResult};
 use crate::lead::candidacy::Overrun;
-use crate::lead::{Job, Task, Thread};
+use crate::lead::{AsyncJob, BlockingJob, Job};
 
 /// A kind of duties, by its name, which may have no slash. See [`Family`].
 #[must_use]
@@ -259,7 +259,7 @@ impl Family {
         F: Fn(Duty) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = WorkResult> + Send + 'static,
     {
-        let job: MakeJob = Box::new(move |workers| Box::new(Task::new(work, workers)));
+        let job: MakeJob = Box::new(move |workers| Box::new(AsyncJob::new(work, workers)));
         FamilyWork { family: self, job }
     }
 
@@ -300,7 +300,7 @@ impl Family {
     where
         F: Fn(Duty) -> WorkResult + Send + Sync + 'static,
     {
-        let job: MakeJob = Box::new(move |_| Box::new(Thread::new(work)));
+        let job: MakeJob = Box::new(move |_| Box::new(BlockingJob::new(work)));
         FamilyWork { family: self, job }
     }
 }

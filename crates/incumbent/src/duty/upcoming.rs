@@ -147,9 +147,9 @@ mod tests {
 
     use super::*;
 
-    struct Tells(mpsc::Sender<Option<String>>);
+    struct TellsThread(mpsc::Sender<Option<String>>);
 
-    impl Drop for Tells {
+    impl Drop for TellsThread {
         fn drop(&mut self) {
             let _ = self.0.send(std::thread::current().name().map(str::to_owned));
         }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn o3_a_hook_is_dropped_elsewhere_even_if_its_runtime_is_gone() {
         let (sender, names) = mpsc::channel();
-        let captured = Tells(sender);
+        let captured = TellsThread(sender);
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let hook: Hook = Arc::new(move |_| {
             let _captured = &captured;

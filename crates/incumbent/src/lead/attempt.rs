@@ -66,7 +66,7 @@ impl OtherLeader {
 
 /// What the driver says about an attempt.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum AttemptOutcome {
     Elected,
     Other(OtherLeader),
     Conflict,

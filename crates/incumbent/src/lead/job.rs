@@ -93,18 +93,18 @@ impl Drop for Running {
 }
 
 /// Work as a task of the application's runtime.
-pub(crate) struct Task<F: Send + Sync + 'static> {
+pub(crate) struct AsyncJob<F: Send + Sync + 'static> {
     work: Foreign<Arc<F>>,
     workers: Handle,
 }
 
-impl<F: Send + Sync + 'static> Task<F> {
+impl<F: Send + Sync + 'static> AsyncJob<F> {
     pub(crate) fn new(work: F, workers: Handle) -> Self {
         Self { work: Foreign::new(Arc::new(work)), workers }
     }
 }
 
-impl<H, F, Fut> Job<H> for Task<F>
+impl<H, F, Fut> Job<H> for AsyncJob<F>
 where
     H: Handed,
     F: Fn(H) -> Fut + Send + Sync + 'static,
@@ -140,17 +140,17 @@ where
 }
 
 /// Work that blocks, on a thread of its own each time. It can't be aborted.
-pub(crate) struct Thread<F: Send + Sync + 'static> {
+pub(crate) struct BlockingJob<F: Send + Sync + 'static> {
     work: Foreign<Arc<F>>,
 }
 
-impl<F: Send + Sync + 'static> Thread<F> {
+impl<F: Send + Sync + 'static> BlockingJob<F> {
     pub(crate) fn new(work: F) -> Self {
         Self { work: Foreign::new(Arc::new(work)) }
     }
 }
 
-impl<H, F> Job<H> for Thread<F>
+impl<H, F> Job<H> for BlockingJob<F>
 where
     H: Handed,
     F: Fn(H) -> WorkResult + Send + Sync + 'static,

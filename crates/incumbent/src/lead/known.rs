@@ -22,14 +22,14 @@ pub struct KnownLeader {
 
 /// What was last seen of a lease.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct LeaderSeen {
     pub(crate) leader: Option<Leader>,
     /// It is this node that leads, as far as the driver knows.
     own: bool,
     seen: AtomicU64,
 }
 
-impl Sight {
+impl LeaderSeen {
     pub(crate) fn new(sighting: Sighting<'_>, own_ttl: Duration) -> Self {
         let leader = sighting.leader.and_then(|(record, member)| {
             let state = member.map_or(MemberState::Alive, |it| it.state);

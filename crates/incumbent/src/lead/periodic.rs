@@ -84,10 +84,10 @@ impl Node {
         Fut: Future<Output = WorkResult> + Send + 'static,
     {
         let pauses = schedule.pauses;
-        let work = move |run| -> job::Running { Box::pin(work(run)) };
+        let work = move |run| -> job::RunFuture { Box::pin(work(run)) };
         let job = Arc::new(PeriodicJob::new(self.name(), schedule, work));
         let lead = move |term: Term| Arc::clone(&job).lead(term);
-        let job = Box::new(lead::Task::new(lead, self.inner.workers.clone()));
+        let job = Box::new(lead::AsyncJob::new(lead, self.inner.workers.clone()));
         self.lead_job(&candidacy.into(), job, pauses)
     }
 
@@ -107,9 +107,9 @@ impl Node {
     {
         let pauses = schedule.pauses;
         // It is polled on the thread of the work, and on no other.
-        let work = move |run| -> job::Running { Box::pin(std::future::ready(work(run))) };
+        let work = move |run| -> job::RunFuture { Box::pin(std::future::ready(work(run))) };
         let job = Arc::new(PeriodicJob::new(self.name(), schedule, work));
         let lead = move |term: Term| pollster::block_on(Arc::clone(&job).lead(term));
-        self.lead_job(&candidacy.into(), Box::new(lead::Thread::new(lead)), pauses)
+        self.lead_job(&candidacy.into(), Box::new(lead::BlockingJob::new(lead)), pauses)
     }
 }

@@ -59,7 +59,7 @@ impl Scope {
     }
 
     pub(crate) fn guard<F: Future>(&self, future: F) -> Guarded<F> {
-        let place = self.hold.upgrade().map(|hold| Place::new(hold, Arc::clone(&self.futures)));
+        let place = self.hold.upgrade().map(|hold| HeldOpen::new(hold, Arc::clone(&self.futures)));
         let future = place.is_some().then(|| Box::pin(future));
         let closing = Box::pin(self.closing.clone().cancelled_owned());
         Guarded { future, closing, tenure: Arc::clone(&self.tenure), place }
@@ -74,7 +74,7 @@ pub struct Guarded<F: Future> {
     future: Option<Pin<Box<F>>>,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
     tenure: Arc<Tenure>,
-    place: Option<Place>,
+    place: Option<HeldOpen>,
 }
 
 impl<F: Future> Future for Guarded<F> {
@@ -113,19 +113,19 @@ impl<F: Future> std::fmt::Debug for Guarded<F> {
 }
 
 /// Keeps the lease from being freed, and is counted.
-struct Place {
+struct HeldOpen {
     _hold: Arc<Hold>,
     futures: Arc<watch::Sender<usize>>,
 }
 
-impl Place {
+impl HeldOpen {
     fn new(hold: Arc<Hold>, futures: Arc<watch::Sender<usize>>) -> Self {
         futures.send_modify(|futures| *futures += 1);
         Self { _hold: hold, futures }
     }
 }
 
-impl Drop for Place {
+impl Drop for HeldOpen {
     fn drop(&mut self) {
         self.futures.send_modify(|futures| *futures = futures.saturating_sub(1));
     }

@@ -269,7 +269,7 @@ impl Builder {
             membership: self.membership,
             planted: Planted::default(),
         };
-        let start = driver::Start {
+        let start = driver::DriverStart {
             config,
             placement: self.placement,
             seed: seed::draw(),

@@ -11,7 +11,7 @@ use super::{Keep, Node};
 use crate::driver::command::Command;
 use crate::driver::exchange;
 use crate::error::{CampaignError, WorkResult};
-use crate::lead::attempt::{Attempt, OtherLeader, Outcome};
+use crate::lead::attempt::{Attempt, AttemptOutcome, OtherLeader};
 use crate::lead::campaign::Campaign;
 use crate::lead::candidacy::Candidacy;
 use crate::lead::term::Term;
@@ -48,7 +48,7 @@ impl Node {
         F: Fn(Term) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = WorkResult> + Send + 'static,
     {
-        let job = lead::Task::new(work, self.inner.workers.clone());
+        let job = lead::AsyncJob::new(work, self.inner.workers.clone());
         self.lead_job(&candidacy.into(), Box::new(job), lead::PAUSES)
     }
 
@@ -114,7 +114,7 @@ impl Node {
     where
         F: Fn(Term) -> WorkResult + Send + Sync + 'static,
     {
-        self.lead_job(&candidacy.into(), Box::new(lead::Thread::new(work)), lead::PAUSES)
+        self.lead_job(&candidacy.into(), Box::new(lead::BlockingJob::new(work)), lead::PAUSES)
     }
 
     /// Runs a job whenever this node leads. After a failure it stands back: the first time and at
@@ -129,7 +129,7 @@ impl Node {
         let _home = self.inner.home.enter();
         // The runner doesn't keep the node alive: dropping all handles ends the work.
         let campaign = self.stand(candidacy, None)?;
-        let start = lead::Start {
+        let start = lead::TaskStart {
             campaign,
             job,
             grace: candidacy.grace.unwrap_or(self.inner.grace),
@@ -171,13 +171,13 @@ impl Node {
             (campaign.lease().clone(), exchange::within(self.inner.timing.request));
         self.inner.commands.send(Command::Attempt { lease, deadline, answer });
         Ok(match answered.await {
-            Ok(Outcome::Elected) => match campaign.unclaimed() {
+            Ok(AttemptOutcome::Elected) => match campaign.unclaimed() {
                 Some(leadership) => Attempt::Elected(leadership.with_campaign(campaign)),
                 None => Attempt::Conflict,
             },
-            Ok(Outcome::Other(other)) => Attempt::OtherLeader(other),
-            Ok(Outcome::Conflict) => Attempt::Conflict,
-            Ok(Outcome::Unavailable(why)) => Attempt::Unavailable { why },
+            Ok(AttemptOutcome::Other(other)) => Attempt::OtherLeader(other),
+            Ok(AttemptOutcome::Conflict) => Attempt::Conflict,
+            Ok(AttemptOutcome::Unavailable(why)) => Attempt::Unavailable { why },
             Err(_) => Attempt::Unavailable { why: "this node has left the cluster".to_owned() },
         })
     }

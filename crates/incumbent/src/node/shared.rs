@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use incumbent_core::MemberId;
 
 use crate::lead::hold::Hold;
-use crate::lead::known::Sight;
+use crate::lead::known::LeaderSeen;
 use crate::lead::tenure::Tenure;
 use crate::node::health::Pulse;
 use crate::node::member::Member;
@@ -17,7 +17,7 @@ use crate::node::metrics::Meters;
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) held: ArcSwap<HashMap<Arc<str>, Held>>,
-    pub(crate) leaders: ArcSwap<HashMap<Arc<str>, Arc<Sight>>>,
+    pub(crate) leaders: ArcSwap<HashMap<Arc<str>, Arc<LeaderSeen>>>,
     pub(crate) members: ArcSwap<Vec<Member>>,
     pub(crate) member: ArcSwapOption<MemberId>,
     pub(crate) pulse: Pulse,

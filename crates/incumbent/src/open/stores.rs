@@ -9,7 +9,7 @@ use crate::error::OpenError;
 use crate::open::OpenStore;
 
 /// A kind of store that a URL can name.
-pub(crate) struct Kind {
+pub(crate) struct StoreKind {
     /// What stands before the colon.
     pub(crate) schemes: &'static [&'static str],
     /// The feature that builds it in.
@@ -18,18 +18,18 @@ pub(crate) struct Kind {
 }
 
 /// Every kind there is, built in or not.
-pub(crate) const KINDS: &[Kind] = &[
-    Kind { schemes: &["sqlite"], feature: "sqlite", built: cfg!(feature = "sqlite") },
-    Kind {
+pub(crate) const KINDS: &[StoreKind] = &[
+    StoreKind { schemes: &["sqlite"], feature: "sqlite", built: cfg!(feature = "sqlite") },
+    StoreKind {
         schemes: &["postgres", "postgresql"],
         feature: "postgres",
         built: cfg!(feature = "postgres"),
     },
-    Kind { schemes: &["redis", "rediss"], feature: "redis", built: cfg!(feature = "redis") },
-    Kind { schemes: &["mysql", "mariadb"], feature: "mysql", built: cfg!(feature = "mysql") },
-    Kind { schemes: &["nats", "tls"], feature: "nats", built: cfg!(feature = "nats") },
-    Kind { schemes: &["etcd", "etcds"], feature: "etcd", built: cfg!(feature = "etcd") },
-    Kind {
+    StoreKind { schemes: &["redis", "rediss"], feature: "redis", built: cfg!(feature = "redis") },
+    StoreKind { schemes: &["mysql", "mariadb"], feature: "mysql", built: cfg!(feature = "mysql") },
+    StoreKind { schemes: &["nats", "tls"], feature: "nats", built: cfg!(feature = "nats") },
+    StoreKind { schemes: &["etcd", "etcds"], feature: "etcd", built: cfg!(feature = "etcd") },
+    StoreKind {
         schemes: &["s3", "gs", "az", "azure"],
         feature: "object-storage",
         built: cfg!(feature = "object-storage"),

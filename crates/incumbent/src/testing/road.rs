@@ -85,17 +85,17 @@ impl Road {
 #[derive(Default)]
 pub(super) struct Shelf {
     store: MemoryStore,
-    past: Mutex<Past>,
+    past: Mutex<ShelfPast>,
 }
 
 /// What each key held from which instant on.
-type Past = BTreeMap<(String, Key), Vec<(u64, Option<Record>)>>;
+type ShelfPast = BTreeMap<(String, Key), Vec<(u64, Option<Record>)>>;
 
 /// Older states are forgotten.
 const REMEMBERED: usize = 64;
 
 impl Shelf {
-    fn past(&self) -> MutexGuard<'_, Past> {
+    fn past(&self) -> MutexGuard<'_, ShelfPast> {
         self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -16,7 +16,7 @@ use crate::node::host;
 
 /// What is known about the processes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum DeathVerdict {
     /// None of them is left, and all that was below them has ended too.
     Dead,
     /// Nothing can be concluded, now or later.
@@ -25,25 +25,29 @@ pub(crate) enum Verdict {
 
 /// Waits until all processes of a member are dead; says at once if that can't be known here.
 /// Only for futures that run on incumbent's threads.
-pub(crate) async fn death(host: &HostIdentity) -> Verdict {
+pub(crate) async fn death(host: &HostIdentity) -> DeathVerdict {
     let Some(evidence) = host.evidence.as_ref().filter(|evidence| is_here(host, evidence)) else {
-        return Verdict::Unknown;
+        return DeathVerdict::Unknown;
     };
     // All are opened before any is waited for: as long as they live, their numbers are theirs.
     let mut living = Vec::new();
     for process in &evidence.processes {
         match sight(process) {
-            Sight::Dead => {}
-            Sight::Alive(pidfd) => living.push(pidfd),
-            Sight::Unknown => return Verdict::Unknown,
+            ProcessSight::Dead => {}
+            ProcessSight::Alive(pidfd) => living.push(pidfd),
+            ProcessSight::Unknown => return DeathVerdict::Unknown,
         }
     }
     for pidfd in living {
         if !ended(pidfd).await {
-            return Verdict::Unknown;
+            return DeathVerdict::Unknown;
         }
     }
-    if evidence.mark.as_ref().is_none_or(is_left) { Verdict::Dead } else { Verdict::Unknown }
+    if evidence.mark.as_ref().is_none_or(is_left) {
+        DeathVerdict::Dead
+    } else {
+        DeathVerdict::Unknown
+    }
 }
 
 /// Whether the numbers in the evidence mean here what they meant where it was written.
@@ -66,24 +70,24 @@ fn is_no_copy(host: &HostIdentity, evidence: &Evidence) -> bool {
     cards && started && host.host == host::name()
 }
 
-enum Sight {
+enum ProcessSight {
     Alive(OwnedFd),
     Dead,
     Unknown,
 }
 
-fn sight(process: &ProcessEvidence) -> Sight {
+fn sight(process: &ProcessEvidence) -> ProcessSight {
     let pidfd = match open(process.pid) {
         Ok(pidfd) => pidfd,
         // In this very namespace no process has that number.
-        Err(Errno::SRCH) => return Sight::Dead,
-        Err(_) => return Sight::Unknown,
+        Err(Errno::SRCH) => return ProcessSight::Dead,
+        Err(_) => return ProcessSight::Unknown,
     };
     // A process that can't be seen below /proc may only be hidden, and one that looks otherwise
     // may be another: neither says anything about the one that is meant.
     let same = rustix::fs::fstat(&pidfd).is_ok_and(|stat| stat.st_ino == process.inode)
         && gather::start(process.pid).is_ok_and(|start| start == process.start);
-    if same { Sight::Alive(pidfd) } else { Sight::Unknown }
+    if same { ProcessSight::Alive(pidfd) } else { ProcessSight::Unknown }
 }
 
 /// A handle to a process, which keeps meaning that process.

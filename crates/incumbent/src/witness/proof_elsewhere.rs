@@ -4,7 +4,7 @@ use incumbent_core::records::HostIdentity;
 
 /// What is known about the processes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum DeathVerdict {
     /// None of them is left.
     Dead,
     /// Nothing can be concluded.
@@ -12,6 +12,6 @@ pub(crate) enum Verdict {
 }
 
 /// Concludes nothing.
-pub(crate) async fn death(_: &HostIdentity) -> Verdict {
-    Verdict::Unknown
+pub(crate) async fn death(_: &HostIdentity) -> DeathVerdict {
+    DeathVerdict::Unknown
 }

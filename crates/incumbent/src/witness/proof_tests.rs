@@ -14,7 +14,7 @@ fn identity(children: &[&Child], mark: Option<Mark>) -> HostIdentity {
 }
 
 /// Runs the question where it belongs; nothing means that it waits.
-fn verdict(identity: &HostIdentity, patience: Duration) -> Option<Verdict> {
+fn verdict(identity: &HostIdentity, patience: Duration) -> Option<DeathVerdict> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(patience, death(identity)).await.ok() })
 }
@@ -35,7 +35,7 @@ fn only_the_death_of_all_is_proof() {
     end(one);
     assert_eq!(verdict(&identity, SHORT), None, "the other lives");
     end(other);
-    assert_eq!(verdict(&identity, LONG), Some(Verdict::Dead));
+    assert_eq!(verdict(&identity, LONG), Some(DeathVerdict::Dead));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_paused_process_is_not_dead_and_a_zombie_is() {
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     assert_eq!(verdict(&identity, SHORT), None);
     child.kill().unwrap();
-    assert_eq!(verdict(&identity, LONG), Some(Verdict::Dead), "although nobody has reaped it");
+    assert_eq!(verdict(&identity, LONG), Some(DeathVerdict::Dead), "although nobody has reaped it");
     child.wait().unwrap();
 }
 
@@ -72,7 +72,7 @@ fn whatever_does_not_fit_proves_nothing() {
         HostIdentity { evidence: None, ..right.clone() },
     ];
     for wrong in &wrongs {
-        assert_eq!(verdict(wrong, LONG), Some(Verdict::Unknown), "{wrong:?}");
+        assert_eq!(verdict(wrong, LONG), Some(DeathVerdict::Unknown), "{wrong:?}");
     }
     end(child);
 }
@@ -82,7 +82,7 @@ fn o7_on_a_copy_of_the_machine_a_missing_process_proves_nothing() {
     let child = sleeper();
     let right = identity(&[&child], None);
     end(child);
-    assert_eq!(verdict(&right, LONG), Some(Verdict::Dead), "this is the very machine");
+    assert_eq!(verdict(&right, LONG), Some(DeathVerdict::Dead), "this is the very machine");
     let changed = |change: &dyn Fn(&mut HostIdentity, &mut Evidence)| {
         let mut copy = right.clone();
         let mut evidence = copy.evidence.take().unwrap();
@@ -98,7 +98,7 @@ fn o7_on_a_copy_of_the_machine_a_missing_process_proves_nothing() {
         changed(&|_, evidence| evidence.processes[0].start = u64::MAX / 2),
     ];
     for copy in &copies {
-        assert_eq!(verdict(copy, LONG), Some(Verdict::Unknown), "{copy:?}");
+        assert_eq!(verdict(copy, LONG), Some(DeathVerdict::Unknown), "{copy:?}");
     }
 }
 
@@ -112,8 +112,8 @@ fn a_missing_mark_proves_nothing() {
     let (right, foreign) =
         (identity(&[&child], Some(mark(owner))), identity(&[&child], Some(mark(owner + 1))));
     end(child);
-    assert_eq!(verdict(&right, LONG), Some(Verdict::Unknown));
+    assert_eq!(verdict(&right, LONG), Some(DeathVerdict::Unknown));
     std::fs::write(&path, "").unwrap();
-    assert_eq!(verdict(&right, LONG), Some(Verdict::Dead));
-    assert_eq!(verdict(&foreign, LONG), Some(Verdict::Unknown), "somebody else's file");
+    assert_eq!(verdict(&right, LONG), Some(DeathVerdict::Dead));
+    assert_eq!(verdict(&foreign, LONG), Some(DeathVerdict::Unknown), "somebody else's file");
 }

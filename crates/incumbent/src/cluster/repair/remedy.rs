@@ -20,13 +20,13 @@ const EARLIEST: u64 = 1_704_067_200_000;
 
 /// What the records say about the members.
 pub(super) struct Members {
-    states: BTreeMap<MemberId, Standing>,
+    states: BTreeMap<MemberId, MemberStanding>,
     nodes: BTreeMap<MemberId, String>,
     /// The key of a member that may be alive and can't be closed here.
     beyond: Option<String>,
 }
 
-enum Standing {
+enum MemberStanding {
     /// Alive, or evicted with its ttl; nothing else may trust.
     Alive(Duration),
     Evicted(Duration),
@@ -55,13 +55,13 @@ impl Members {
     fn see(&mut self, stored: &Record, options: &RepairOptions) {
         let standing = match MemberRecord::read(stored) {
             Ok(record) => match record.state {
-                MemberState::Alive => Standing::Alive(record.ttl()),
-                MemberState::Evicted => Standing::Evicted(record.ttl()),
-                MemberState::Left | MemberState::Expired => Standing::Gone,
+                MemberState::Alive => MemberStanding::Alive(record.ttl()),
+                MemberState::Evicted => MemberStanding::Evicted(record.ttl()),
+                MemberState::Left | MemberState::Expired => MemberStanding::Gone,
             },
-            Err(_) => Standing::Broken(salvage::ttl(stored).unwrap_or(options.longest_ttl)),
+            Err(_) => MemberStanding::Broken(salvage::ttl(stored).unwrap_or(options.longest_ttl)),
         };
-        let closable = !matches!(standing, Standing::Broken(_)) || !is_left(stored, options);
+        let closable = !matches!(standing, MemberStanding::Broken(_)) || !is_left(stored, options);
         match owner(&stored.key).filter(|_| closable) {
             Some(id) => drop(self.states.insert(id, standing)),
             None => self.beyond = Some(stored.key.as_str().to_owned()),
@@ -82,7 +82,7 @@ impl Members {
             Some(Kind::Lease) => self.lease(stored, options),
             Some(Kind::Profile | Kind::Report) => self.own(stored),
             Some(Kind::Roster) => match self.owner(stored) {
-                Some((_, Standing::Alive(_))) => renewed("roster"),
+                Some((_, MemberStanding::Alive(_))) => renewed("roster"),
                 _ => orphan(),
             },
             Some(Kind::View) => renewed("view"),
@@ -125,7 +125,7 @@ impl Members {
         }
     }
 
-    fn owner(&self, stored: &Record) -> Option<(MemberId, &Standing)> {
+    fn owner(&self, stored: &Record) -> Option<(MemberId, &MemberStanding)> {
         let id = owner(&stored.key)?;
         let standing = self.states.get(&id)?;
         Some((id, standing))
@@ -137,7 +137,7 @@ impl Members {
     }
 
     fn member(&self, stored: &Record, options: &RepairOptions) -> (Remedy, String) {
-        let Some((id, Standing::Broken(ttl))) = self.owner(stored) else {
+        let Some((id, MemberStanding::Broken(ttl))) = self.owner(stored) else {
             return (
                 Remedy::Leave,
                 "Whose record it is can't be told, so that nobody can be closed by it.".to_owned(),
@@ -162,7 +162,7 @@ impl Members {
     /// What a member says about itself.
     fn own(&self, stored: &Record) -> (Remedy, String) {
         match self.owner(stored) {
-            Some((id, Standing::Alive(_))) => {
+            Some((id, MemberStanding::Alive(_))) => {
                 let meaning = format!(
                     "Only {} itself can write it again. It does so when it joins again, and a \
                      report with its next change as well.",
@@ -210,12 +210,14 @@ impl Members {
         let mut evicting = Vec::new();
         let mut wait = Duration::ZERO;
         for (id, standing) in &self.states {
-            let (Standing::Alive(ttl) | Standing::Evicted(ttl) | Standing::Broken(ttl)) = standing
+            let (MemberStanding::Alive(ttl)
+            | MemberStanding::Evicted(ttl)
+            | MemberStanding::Broken(ttl)) = standing
             else {
                 continue;
             };
             wait = wait.max(*ttl);
-            if matches!(standing, Standing::Alive(_)) {
+            if matches!(standing, MemberStanding::Alive(_)) {
                 evicting.push(id.clone());
             }
         }

@@ -26,17 +26,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const REPORT: u32 = 360;
 
 /// One run of the work.
-pub(super) type Running = Pin<Box<dyn Future<Output = WorkResult> + Send>>;
+pub(super) type RunFuture = Pin<Box<dyn Future<Output = WorkResult> + Send>>;
 
 /// A job, and when it runs.
 pub(super) struct PeriodicJob {
     node: String,
     schedule: Schedule,
-    work: Box<dyn Fn(Run) -> Running + Send + Sync>,
+    work: Box<dyn Fn(Run) -> RunFuture + Send + Sync>,
 }
 
 /// How a run of the work ended, as far as it matters for its tick.
-enum Outcome {
+enum RunOutcome {
     Done {
         ran: Duration,
     },
@@ -51,7 +51,7 @@ impl PeriodicJob {
     pub(super) fn new(
         node: &str,
         schedule: Schedule,
-        work: impl Fn(Run) -> Running + Send + Sync + 'static,
+        work: impl Fn(Run) -> RunFuture + Send + Sync + 'static,
     ) -> Self {
         Self { node: node.to_owned(), schedule, work: Box::new(work) }
     }
@@ -100,8 +100,8 @@ impl PeriodicJob {
                     }
                 }
                 Due::Run { tick } => match self.run(&term, tick, done).await? {
-                    Outcome::Stopped => return Ok(()),
-                    Outcome::Done { ran } => {
+                    RunOutcome::Stopped => return Ok(()),
+                    RunOutcome::Done { ran } => {
                         match record_success(&journal, &mut scribe, &term, tick, ran).await {
                             Some(written) => record = written,
                             None => return Ok(()),
@@ -137,7 +137,7 @@ impl PeriodicJob {
         term: &Term,
         tick: u64,
         since: u64,
-    ) -> Result<Outcome, crate::error::BoxError> {
+    ) -> Result<RunOutcome, crate::error::BoxError> {
         // What the run puts under its term ends with it, and before its success is recorded.
         let own = term.anew();
         let closes = own.scope.close_on_drop();
@@ -149,7 +149,7 @@ impl PeriodicJob {
         drop(closes);
         own.scope.closed().await;
         let ran = clock::now().since(started);
-        Ok(if counts { Outcome::Done { ran } } else { Outcome::Stopped })
+        Ok(if counts { RunOutcome::Done { ran } } else { RunOutcome::Stopped })
     }
 }
 
