@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use incumbent_core::random::Random;
-use incumbent_core::records::{
-    Ask, Board, Content, Extra, FORMAT, FamilyProfile, Intent, IntentState,
-};
+use incumbent_core::records::{Ask, Board, Content, FamilyProfile, Intent, IntentState};
 use incumbent_core::store::{Exchange, Expect, Key, Write};
 use incumbent_core::{Event, LeaseName, Moment, keys};
 use incumbent_duties::records::DutySpec;
@@ -256,15 +254,7 @@ impl World {
 
     pub(crate) fn intent(&mut self, ask: Ask) -> Intent {
         self.operator_stamps += 1;
-        Intent {
-            format: FORMAT,
-            id: format!("i{}", self.operator_stamps),
-            ask,
-            state: IntentState::Open,
-            by: "simulator".to_owned(),
-            at_ms: 0,
-            extra: Extra::new(),
-        }
+        Intent::open(format!("i{}", self.operator_stamps), ask, "simulator".to_owned(), 0)
     }
 
     pub(crate) fn raise_board(&mut self) -> Result<(), Violation> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent::{
-    Ask, Change, ChangeKind, DutyCondition, DutyId, DutyStanding, Intent, IntentState, Leader,
-    LeaseState, Member, MemberId, MemberState, Moved, Unreadable,
+    Ask, Change, ChangeKind, DutyCondition, DutyId, DutyStanding, Intent, Leader, LeaseState,
+    Member, MemberId, MemberState, Moved, Unreadable,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -72,15 +72,7 @@ fn duty(name: &str, node: Option<&str>, condition: DutyCondition) -> DutyStandin
 }
 
 fn asked(ask: Ask) -> Intent {
-    Intent {
-        format: 1,
-        id: "1".to_owned(),
-        ask,
-        state: IntentState::Open,
-        by: String::new(),
-        at_ms: NOON,
-        extra: BTreeMap::new(),
-    }
+    Intent::open("1".to_owned(), ask, String::new(), NOON)
 }
 
 fn fleet() -> Snapshot {

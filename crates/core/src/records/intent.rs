@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Canary, Content, Extra};
+use super::{Canary, Content, Extra, FORMAT};
 use crate::keys;
 use crate::names::MemberId;
 use crate::store::Key;
@@ -115,6 +115,15 @@ pub enum IntentState {
     Done,
     /// What it was about is no more; the record may be deleted.
     Obsolete,
+}
+
+impl Intent {
+    /// Asks for something that nobody has done yet.
+    #[must_use]
+    pub fn open(id: String, ask: Ask, by: String, at_ms: u64) -> Self {
+        let (format, state, extra) = (FORMAT, IntentState::Open, Extra::new());
+        Self { format, id, ask, state, by, at_ms, extra }
+    }
 }
 
 impl Content for Intent {

@@ -3,7 +3,7 @@
 
 use incumbent_core::keys;
 use incumbent_core::names;
-use incumbent_core::records::{Ask, Content, Extra, FORMAT, Intent, IntentState, Unreadable, sift};
+use incumbent_core::records::{Ask, Content, Intent, IntentState, Unreadable, sift};
 use incumbent_core::store::{Expect, Record};
 use incumbent_duties::DutyId;
 use serde::Serialize;
@@ -210,15 +210,8 @@ impl Cluster {
         }
         let mut writer = Writer::new();
         let id = writer.id();
-        let intent = Intent {
-            format: FORMAT,
-            id: id.clone(),
-            ask: ask.clone(),
-            state: IntentState::Open,
-            by: crate::node::host::name(),
-            at_ms: clock::wall_ms(),
-            extra: Extra::new(),
-        };
+        let intent =
+            Intent::open(id.clone(), ask.clone(), crate::node::host::name(), clock::wall_ms());
         let put = writer.put(keys::intent(&id), Expect::Absent, intent.bytes());
         self.write(put).await?;
         // The new one first, so that there is no moment without any.
@@ -295,8 +288,7 @@ impl Cluster {
 
 /// Something as if somebody had asked for it: for plans alone.
 pub(super) fn supposed(ask: Ask) -> Intent {
-    let (format, state, extra) = (FORMAT, IntentState::Open, Extra::new());
-    Intent { format, id: String::new(), ask, state, by: String::new(), at_ms: u64::MAX, extra }
+    Intent::open(String::new(), ask, String::new(), u64::MAX)
 }
 
 /// By the clocks of those who asked.

@@ -1,8 +1,6 @@
 //! What an operator asks for. It is kept in the store, so that it works without push.
 
-use incumbent_core::records::{
-    Ask, Board, Content, Extra, FORMAT, Intent, IntentState, MemberState,
-};
+use incumbent_core::records::{Ask, Board, Content, Intent, MemberState};
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Outcome, Put, Record, Stamp, Write};
 use incumbent_core::{LeaseName, MemberId, keys};
 
@@ -95,15 +93,7 @@ impl Cluster {
         let mut writer = Writer::new();
         let id = writer.id();
         let ask = Ask::Resign { lease: lease.as_str().to_owned(), term, successor };
-        let intent = Intent {
-            format: FORMAT,
-            id: id.clone(),
-            ask,
-            state: IntentState::Open,
-            by: crate::node::host::name(),
-            at_ms: clock::wall_ms(),
-            extra: Extra::new(),
-        };
+        let intent = Intent::open(id.clone(), ask, crate::node::host::name(), clock::wall_ms());
         let put = writer.put(keys::intent(&id), Expect::Absent, intent.bytes());
         // The intent first: whoever reads the board must find it.
         self.write(put).await?;

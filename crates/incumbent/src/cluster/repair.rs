@@ -6,13 +6,12 @@
 
 mod remedy;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent_core::keys::{self, Kind};
 use incumbent_core::records::{
-    Ask, Audit, Board, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord,
-    MemberRecord, MemberState, Profile, Unreadable, salvage,
+    Ask, Audit, Board, Content, Holder, Intent, IntentState, LeaseRecord, MemberRecord,
+    MemberState, Profile, Unreadable, salvage,
 };
 use incumbent_core::settings::MAX_TTL;
 use incumbent_core::store::{Exchange, Expect, Key, Lane, Record, Write};
@@ -333,27 +332,15 @@ fn blank(key: &Key) -> Option<Vec<u8>> {
     Some(match Kind::of(key)? {
         Kind::Intent => {
             let id = keys::name_in(key)?;
-            let (by, at_ms) = (NODE.to_owned(), clock::wall_ms());
-            let (format, state, extra) = (FORMAT, IntentState::Obsolete, Extra::new());
-            Intent { format, id, ask: Ask::Freeze, state, by, at_ms, extra }.bytes()
+            let intent = Intent::open(id, Ask::Freeze, NODE.to_owned(), clock::wall_ms());
+            Intent { state: IntentState::Obsolete, ..intent }.bytes()
         }
         // Above whatever it was, so that everybody reads again what it points to.
         Kind::Board => {
             let count = clock::wall_ms();
             Board { view: count, intents: count, ..Board::fresh() }.bytes()
         }
-        Kind::Moves => Moves {
-            format: FORMAT,
-            term: 0,
-            unplaced: BTreeMap::new(),
-            unplaced_total: 0,
-            avoided: BTreeMap::new(),
-            strategy: String::new(),
-            own: Vec::new(),
-            moves: Vec::new(),
-            extra: Extra::new(),
-        }
-        .bytes(),
+        Kind::Moves => Moves::none(0).bytes(),
         Kind::Rollout => Rollout::none(0).bytes(),
         Kind::Audit => Audit::fresh().bytes(),
         _ => return None,

@@ -1,6 +1,6 @@
 //! New versions, and writes that get lost on the way.
 
-use incumbent_core::records::{Ask, Content, Extra, FORMAT, FamilyProfile, Intent, IntentState};
+use incumbent_core::records::{Ask, Content, FamilyProfile, Intent};
 use incumbent_core::{Request, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::{DutySpec, Roster};
@@ -69,14 +69,7 @@ pub(super) fn move_half_written(plant: Plant) -> Result<(), Violation> {
 }
 
 fn drain(stage: &mut Stage, node: &str) {
-    let intent = Intent {
-        format: FORMAT,
-        id: format!("drain-{node}"),
-        ask: Ask::Drain { node: node.to_owned() },
-        state: IntentState::Open,
-        by: "script".to_owned(),
-        at_ms: 0,
-        extra: Extra::new(),
-    };
+    let ask = Ask::Drain { node: node.to_owned() };
+    let intent = Intent::open(format!("drain-{node}"), ask, "script".to_owned(), 0);
     stage.operate(keys::intent(&intent.id), intent.bytes());
 }

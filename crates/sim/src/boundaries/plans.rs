@@ -1,7 +1,7 @@
 //! Plans that take their time, or can't be made.
 
 use incumbent_core::keys;
-use incumbent_core::records::{Ask, Content, Extra, FORMAT, Intent, IntentState};
+use incumbent_core::records::{Ask, Content, Intent};
 use incumbent_core::store::Write;
 use incumbent_core::{Event, Request};
 use incumbent_duties::records::DutySpec;
@@ -97,15 +97,8 @@ pub(super) fn plan_that_fails(plant: Plant) -> Result<(), Violation> {
 }
 
 fn pause(stage: &mut Stage, duty: &str) {
-    let intent = Intent {
-        format: FORMAT,
-        id: format!("pause-{duty}"),
-        ask: Ask::Pause { duty: format!("{FAMILY}/{duty}") },
-        state: IntentState::Open,
-        by: "script".to_owned(),
-        at_ms: 0,
-        extra: Extra::new(),
-    };
+    let ask = Ask::Pause { duty: format!("{FAMILY}/{duty}") };
+    let intent = Intent::open(format!("pause-{duty}"), ask, "script".to_owned(), 0);
     stage.operate(keys::intent(&intent.id), intent.bytes());
 }
 
