@@ -7,7 +7,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use clap::Args;
-use incumbent::{Campaign, Event, Leadership, Loss, MemberState, Node, clock};
+use incumbent::{Campaign, Event, Leadership, Loss, MemberState, Node, clock, witness};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -84,6 +84,11 @@ async fn serve(place: &Place, arguments: &NodeArguments) -> Outcome {
         .rebalance_after(arguments.ttl.min(QUIET));
     if arguments.ttl < Duration::from_secs(3) {
         builder = builder.allow_short_ttl();
+    }
+    // The others see the end of this process at once: a kill costs them milliseconds, and only a
+    // pause the ttl.
+    if let Ok(evidence) = witness::evidence(&[std::process::id()], None) {
+        builder = builder.evidence(evidence);
     }
     let node = builder.join(store).await?;
     let mut notices = node.subscribe();

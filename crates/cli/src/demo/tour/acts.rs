@@ -66,7 +66,7 @@ impl Tour<'_> {
     }
 
     pub(super) async fn kill(&mut self) -> Outcome {
-        self.title("Kill the leader with SIGKILL; its leases and duties run out").await;
+        self.title("Kill the leader with SIGKILL; the others see its end and go on").await;
         let (_, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
         let ran = self.stage.run_by(leader);
@@ -100,7 +100,7 @@ impl Tour<'_> {
     }
 
     pub(super) async fn pause_and_resume(&mut self) -> Outcome {
-        self.title("Pause the leader with SIGSTOP, and wake it when another leads").await;
+        self.title("Pause the leader with SIGSTOP; its time runs out, and then it wakes").await;
         let (lease, leader, _) = self.leader()?;
         let (name, held) = (self.stage.name(leader), self.stage.led_by(leader));
         let ran = self.stage.run_by(leader);
