@@ -72,8 +72,10 @@ pub(crate) struct Lease {
     pub(crate) seen: Moment,
     /// The highest term whose release was sent: never trusted again, whatever a read shows.
     pub(crate) released: u64,
-    /// Not to be taken before this: after a resignation, a conflict or a failure.
+    /// Not to be taken before this: after a conflict or a failure.
     pub(crate) not_before: Moment,
+    /// Who resigned stands back until then (F30), unless the next holder gives it to them by name.
+    pub(crate) rests_until: Moment,
     /// Takes that may be in the record, or may still land there.
     pub(crate) doubts: Vec<Doubt>,
     /// What a store that keeps its word can't go back behind.
@@ -184,6 +186,7 @@ impl Lease {
             seen: Moment::START,
             released: 0,
             not_before: Moment::START,
+            rests_until: Moment::START,
             doubts: Vec::new(),
             memory: Memory::default(),
             loss: None,

@@ -55,6 +55,29 @@ async fn a_transfer_reaches_the_node_that_it_names() {
     assert_eq!(leader.leader("scheduler").await.unwrap().unwrap().node, "c");
 }
 
+/// O49: who resigned stands back, but not once the lease is given to it by name.
+#[tokio::test]
+async fn a_transfer_reaches_who_has_just_resigned() {
+    let store = memory();
+    let mut nodes = Vec::new();
+    for name in ["a", "b", "c"] {
+        let node = join(&store, name).await;
+        let campaign = node.campaign("scheduler").unwrap();
+        nodes.push((node, campaign));
+        if name == "a" {
+            until("a leads", || nodes.iter().any(|(node, _)| node.is_leader("scheduler"))).await;
+        }
+    }
+    let [(_a, mine), (_b, theirs), _other] = nodes.as_mut_slice() else { panic!("three") };
+    let leadership = soon(mine.elected()).await.unwrap();
+    pause(100).await;
+    soon(leadership.release_to("b")).await.unwrap();
+    let leadership = soon(theirs.elected()).await.unwrap();
+    soon(leadership.release_to("a")).await.unwrap();
+    let next = soon(mine.elected()).await.unwrap();
+    assert_eq!(next.number(), 3, "another took it in between");
+}
+
 #[tokio::test]
 async fn work_can_hand_over_from_inside() {
     let store = memory();

@@ -52,9 +52,7 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
             fields.insert("content".to_owned(), content);
         }
         if let (None, 200, Some(fields)) = (shape, status, response.as_object_mut()) {
-            let text = json!({ "schema": { "type": "string" } });
-            let content = json!({ "application/x-ndjson": text, "text/event-stream": text });
-            fields.insert("content".to_owned(), content);
+            fields.insert("content".to_owned(), plain(route));
         }
         responses.insert(status.to_string(), response);
     }
@@ -92,6 +90,20 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         }
     }
     operation
+}
+
+/// What is answered as something else than a document.
+fn plain(route: &Route) -> Value {
+    let kinds: &[&str] = match route.path {
+        "/metrics" => &[prometheus::TEXT_FORMAT],
+        "/page/{file}" => {
+            &["text/css; charset=utf-8", "text/javascript; charset=utf-8", "image/svg+xml"]
+        }
+        "/v1/events" => &["text/event-stream"],
+        _ => &["application/x-ndjson", "text/event-stream"],
+    };
+    let text = json!({ "schema": { "type": "string" } });
+    kinds.iter().map(|kind| ((*kind).to_owned(), text.clone())).collect::<Map<_, _>>().into()
 }
 
 /// The statuses of problems that a request may meet.

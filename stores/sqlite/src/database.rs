@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use crate::error::{During, translate};
 use crate::exchange::Statements;
 use crate::file_system;
-use crate::files::{FileId, Files, Paths, Standing, names};
+use crate::files::{Claim, FileId, Files, Paths, Standing, names};
 use crate::mount::is_mount_point;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::schema;
@@ -24,6 +24,8 @@ pub(crate) struct Database {
     pub(crate) paths: Paths,
     pub(crate) statements: Statements,
     pub(crate) files: Files,
+    /// After the connection, so that it lasts until that is closed.
+    pub(crate) _claim: Option<Claim>,
 }
 
 impl Database {
@@ -53,7 +55,8 @@ impl Database {
             Ok(_) | Err(_) => return Err(replaced(path)),
         };
         let statements = Statements::new(&options.prefix);
-        let database = Self { connection, paths, statements, files };
+        let _claim = Some(Claim::of(files));
+        let database = Self { connection, paths, statements, files, _claim };
         // A name that it got only now is seen here.
         database.check().map(|()| database)
     }

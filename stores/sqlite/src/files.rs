@@ -8,7 +8,10 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
+
+use incumbent_store_common::locked;
 
 /// Where the database and its companions are.
 #[derive(Clone, Debug)]
@@ -104,10 +107,43 @@ impl Files {
     pub(crate) fn belong_to(&self, database: FileId, paths: &Paths) -> bool {
         match self.beside {
             Beside::Log(log, index) if self.database == database => {
-                are_open(&[database, log, index], paths)
+                are_open(database, log, index, paths)
             }
             Beside::Log(..) | Beside::Unindexed | Beside::Nothing(..) => false,
         }
+    }
+}
+
+/// Which files this process's own connections have open, for those that are opened meanwhile.
+static CLAIMS: Mutex<Vec<Arc<Files>>> = Mutex::new(Vec::new());
+
+/// Says, for as long as it lives, that a connection has these files open.
+#[derive(Debug)]
+pub(crate) struct Claim(Arc<Files>);
+
+impl Claim {
+    pub(crate) fn of(files: Files) -> Self {
+        let files = Arc::new(files);
+        locked(&CLAIMS).push(Arc::clone(&files));
+        Self(files)
+    }
+
+    /// Whether a file is known to be open for another database than this one, and not for it.
+    #[cfg(target_os = "linux")]
+    fn is_of_another(file: FileId, database: FileId) -> bool {
+        let claims = locked(&CLAIMS);
+        let of = claims.iter().filter(|files| match files.beside {
+            Beside::Log(log, index) => [files.database, log, index].contains(&file),
+            Beside::Unindexed | Beside::Nothing(..) => false,
+        });
+        let mut databases = of.map(|files| files.database).peekable();
+        databases.peek().is_some() && databases.all(|of| of != database)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        locked(&CLAIMS).retain(|files| !Arc::ptr_eq(files, &self.0));
     }
 }
 
@@ -136,11 +172,13 @@ impl FileId {
     }
 }
 
-/// Whether this process has these files open, and none that once had one of the names. SQLite shares the
-/// log's index between the connections of a process: one that is opened while another still has the old
-/// index gets that, whatever the path leads to by then (O47).
+/// Whether this process has these files open, and none that once had one of the names, was deleted, and may
+/// be what a connection to this database has open. SQLite shares the log's index between the connections of a process to one database:
+/// one that is opened while another still has the old index gets that, whatever the path leads to by then
+/// (O47). What our own connections to another database have open, one that was replaced as a whole, is in
+/// nobody's way.
 #[cfg(target_os = "linux")]
-fn are_open(files: &[FileId], paths: &Paths) -> bool {
+fn are_open(database: FileId, log: FileId, index: FileId, paths: &Paths) -> bool {
     let Ok(descriptors) = fs::read_dir("/proc/self/fd") else {
         // Without it nothing can be said, as on other systems.
         return true;
@@ -150,23 +188,22 @@ fn are_open(files: &[FileId], paths: &Paths) -> bool {
         name.push(" (deleted)");
         PathBuf::from(name)
     };
-    let gone = [&paths.real, &paths.log, &paths.index].map(|path| gone(path));
-    let mut missing = files.to_vec();
+    let gone = [gone(&paths.real), gone(&paths.log), gone(&paths.index)];
+    let mut missing = vec![database, log, index];
     for descriptor in descriptors.flatten().map(|entry| entry.path()) {
         // One that was closed meanwhile was another's.
         let Ok(target) = fs::read_link(&descriptor) else { continue };
-        if gone.contains(&target) {
+        let Ok(open) = FileId::look(&descriptor) else { continue };
+        if gone.contains(&target) && !Claim::is_of_another(open, database) {
             return false;
         }
-        if let Ok(open) = FileId::look(&descriptor) {
-            missing.retain(|file| *file != open);
-        }
+        missing.retain(|file| *file != open);
     }
     missing.is_empty()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn are_open(_: &[FileId], _: &Paths) -> bool {
+fn are_open(_: FileId, _: FileId, _: FileId, _: &Paths) -> bool {
     true
 }
 
@@ -226,5 +263,38 @@ mod tests {
         assert!(!belong(), "the old one is still open, and whoever connects shares it");
         drop(index);
         assert!(belong());
+    }
+
+    /// A file that was replaced together with its log is in nobody's way, even if it is still open; but only
+    /// where it is known of whom the old log and index are.
+    #[test]
+    fn what_is_open_of_a_database_that_was_replaced_as_a_whole_is_in_nobody_s_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let make = || {
+            ["", "-wal", "-shm"].map(|suffix| {
+                let name = format!("{}{suffix}", path.display());
+                let _ = fs::remove_file(&name);
+                fs::write(&name, "something").unwrap();
+                File::open(name).unwrap()
+            })
+        };
+        let _old = make();
+        let paths = Paths::of(&path).unwrap();
+        let former = Files::look(&paths).unwrap();
+        let _new = make();
+        let now = Files::look(&paths).unwrap();
+        assert!(!now.belong_to(now.database, &paths), "nobody says whose the old ones are");
+        let claim = Claim::of(former);
+        assert!(now.belong_to(now.database, &paths));
+        let same = Claim::of(Files { database: now.database, ..former });
+        assert!(
+            !now.belong_to(now.database, &paths),
+            "one of its own connections has the old index"
+        );
+        drop(same);
+        assert!(now.belong_to(now.database, &paths));
+        drop(claim);
+        assert!(!now.belong_to(now.database, &paths));
     }
 }

@@ -115,7 +115,8 @@ impl Database {
         }
         schema::check(&connection, path, &options.prefix, during)?;
         let statements = Statements::new(&options.prefix);
-        Ok(Some(Self { connection, paths, statements, files }))
+        // Its files were looked at before it was opened: what it has open isn't known for sure.
+        Ok(Some(Self { connection, paths, statements, files, _claim: None }))
     }
 
     /// Whether others have the file open, so that it can be watched.

@@ -260,15 +260,17 @@ impl Node {
             }
             Known::Unread | Known::Absent | Known::Unreadable => false,
         };
-        let hold_back = match successor {
-            Some(successor) if Some(successor) == self.own_id() => Duration::ZERO,
+        let rested = |hold_back: Duration| (since + hold_back).max(lease.rests_until);
+        let at = match successor {
+            // Others hold back no longer than this one might rest (O49).
+            Some(successor) if Some(successor) == self.own_id() => since,
             Some(_) if self.config.planted.is(Mutant::EndlessHoldBack) => {
                 return Move::Wait(now + ttl);
             }
-            Some(_) => ttl / 3,
-            None => self.preference(lease, want).delay(ttl, member_for),
+            Some(_) => rested(ttl / 3),
+            None => rested(self.preference(lease, want).delay(ttl, member_for)),
         };
-        let at = (since + hold_back).max(lease.not_before);
+        let at = at.max(lease.not_before);
         let at = if unproven { at.max(lease.read_since() + ttl) } else { at };
         // One that this node has never seen, in a store that has lost others.
         let unknown = lease.loss.is_none() && lease.record().term == 0;

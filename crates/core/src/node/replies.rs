@@ -359,8 +359,7 @@ impl Node {
                 lease.stage = Stage::Seeking;
                 lease.look_at = if lease.hinted { now } else { now + ttl / 3 };
                 // F30: who resigned stands back, so that somebody else can win.
-                let rest = self.random.span(ttl / 3, ttl / 2);
-                lease.not_before = lease.not_before.max(now + rest);
+                lease.rests_until = now + self.random.span(ttl / 3, ttl / 2);
                 self.outbox.say(Event::Freed { lease: name.clone(), term });
                 self.note_moved(name);
             }
