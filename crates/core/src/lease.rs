@@ -66,12 +66,14 @@ pub(crate) struct Lease {
     pub(crate) hinted: bool,
     /// When it was first seen free in its present version.
     pub(crate) free_since: Option<Moment>,
-    /// The version that was read last, and when it was first.
+    /// The version that was read or written last, and when it was first.
     pub(crate) read: Option<(Version, Moment)>,
     /// When the request was sent that last showed or made it what is known.
     pub(crate) seen: Moment,
     /// The highest term whose release was sent: never trusted again, whatever a read shows.
     pub(crate) released: u64,
+    /// The last term in which we were elected.
+    pub(crate) elected: u64,
     /// Not to be taken before this: after a conflict or a failure.
     pub(crate) not_before: Moment,
     /// Who resigned stands back until then (F30), unless the next holder gives it to them by name.
@@ -125,18 +127,18 @@ pub(crate) struct Loss {
     pub(crate) until: Moment,
     /// The last holder that was known. If its member wasn't lost with the lease, it goes on.
     pub(crate) holder: Option<MemberId>,
+    /// How long is waited on one version.
+    pub(crate) wait: Duration,
     /// The term that was shown, and when the last read showed it.
     term: u64,
     pub(crate) shown: Moment,
     /// What the first of those reads showed. Once something else is there, a take expects that, and
     /// fails if the store forgets once more.
     first: Option<Version>,
-    /// Something else has been there since.
-    marked: bool,
-    /// Up to which term others have written that there were some, who saw more of what is lost.
-    lost: u64,
-    /// How often waiting for it began anew. Meanwhile somebody may have taken the lease, and the
-    /// store forgotten that.
+    /// What is waited on: what was read or written last. Where another is there, somebody may have
+    /// taken the lease in between, and the store forgotten that: then waiting begins anew.
+    version: Option<Version>,
+    /// How often it did.
     pub(crate) again: u64,
 }
 
@@ -185,6 +187,7 @@ impl Lease {
             read: None,
             seen: Moment::START,
             released: 0,
+            elected: 0,
             not_before: Moment::START,
             rests_until: Moment::START,
             doubts: Vec::new(),
@@ -257,7 +260,7 @@ impl Lease {
         self.loss.as_ref()?.holder.as_ref()
     }
 
-    /// When the record was first read as it is now.
+    /// When the record was first read as it is now, or written.
     pub(crate) fn read_since(&self) -> Moment {
         self.read.as_ref().map_or(Moment::START, |(_, since)| *since)
     }
@@ -266,6 +269,11 @@ impl Lease {
     pub(crate) fn is_marked(&self) -> bool {
         let version = self.version();
         version.is_some() && self.loss.as_ref().is_some_and(|loss| loss.first.as_ref() != version)
+    }
+
+    /// Whether a take would follow a loss: one that was seen here, or that others have written down.
+    pub(crate) fn follows_loss(&self) -> bool {
+        self.loss.is_some() || matches!(&self.known, Known::Record(record, _) if record.is_lost())
     }
 
     /// Notes a take whose outcome isn't known.
@@ -289,10 +297,11 @@ impl Lease {
         now: Moment,
         own: Option<&MemberId>,
         own_ttl: Duration,
+        planted: Planted,
     ) -> Result<bool, Unreadable> {
         let known = match found {
             Found::Unchanged => {
-                self.compare(now, own, own_ttl);
+                self.compare(now, own, own_ttl, planted);
                 return Ok(false);
             }
             Found::Absent | Found::Records(_) => Known::Absent,
@@ -312,21 +321,30 @@ impl Lease {
         {
             self.read = Some((version.clone(), now));
         }
-        self.compare(now, own, own_ttl);
+        self.compare(now, own, own_ttl, planted);
         Ok(news)
     }
 
     /// Takes in a write of our own that was applied: nothing that was sent before can land now.
-    pub(crate) fn wrote(&mut self, record: LeaseRecord, version: Version, planted: Planted) {
+    pub(crate) fn wrote(
+        &mut self,
+        record: LeaseRecord,
+        version: Version,
+        now: Moment,
+        planted: Planted,
+    ) {
         let (term, before) = (record.term, self.memory.term);
-        self.learn(Known::Record(Box::new(record), version));
+        self.learn(Known::Record(Box::new(record), version.clone()));
+        self.read = Some((version.clone(), now));
         self.doubts.clear();
-        let marked = self.is_marked();
         // What the store went back to may have come to the term that was lost, by a take that was on
         // its way: to write that down again ends nobody's trust.
         let above = fault!(planted, MarkEndsLoss => term >= before, term > before);
         match &mut self.loss {
-            Some(loss) if !above => loss.marked = marked,
+            Some(loss) if !above => {
+                loss.version = Some(version);
+                loss.until = now + loss.wait;
+            }
             Some(_) | None => {
                 self.loss = None;
                 self.remember();
@@ -348,7 +366,13 @@ impl Lease {
     }
 
     /// Compares what a read shows with what is remembered.
-    fn compare(&mut self, now: Moment, own: Option<&MemberId>, own_ttl: Duration) {
+    fn compare(
+        &mut self,
+        now: Moment,
+        own: Option<&MemberId>,
+        own_ttl: Duration,
+        planted: Planted,
+    ) {
         let (term, lost, disowned) = match &self.known {
             Known::Unread | Known::Unreadable => return,
             Known::Absent => (0, 0, false),
@@ -362,33 +386,30 @@ impl Lease {
                 (_, None) => false,
             };
         // What was lost before may be all that was there, and is gone too.
-        let absent = self.known == Known::Absent;
-        let gone = absent && memory.highest > 0;
+        let gone = self.known == Known::Absent && memory.highest > 0;
         if term < memory.term || another || gone {
-            let ttl = memory.ttl.max(own_ttl);
-            let until = now + ttl;
+            let wait = memory.ttl.max(own_ttl);
+            let version = self.version().cloned();
             // What reads showed before may have been stale, and this the loss: it counts only if
             // reads went on showing the same.
-            let marked = self.is_marked();
             let goes_on = |loss: &Loss| {
-                let gone = absent && loss.first.is_some();
-                // If higher terms are lost than was known, somebody has held the lease since.
-                let more = lost > memory.highest.max(loss.lost);
-                let again = gone || more || (loss.marked && !marked);
-                term == loss.term && now.since(loss.shown) <= ttl / 2 && !again
+                let there = version.is_some() || loss.version.is_none();
+                let same = fault!(planted, LossesMixedUp => there, loss.version == version);
+                same && term == loss.term && now.since(loss.shown) <= wait / 2
             };
-            let first = self.version().cloned();
+            // What somebody has written down since needn't be written down again.
+            let begun = self.loss.as_ref().filter(|loss| term == loss.term && version.is_some());
+            let first = begun.map_or_else(|| version.clone(), |loss| loss.first.clone());
             let again = self.loss.as_ref().map_or(0, |loss| loss.again + 1);
-            let lost = self.loss.as_ref().map_or(0, |loss| loss.lost).max(lost);
             let fresh = |holder| {
-                let (shown, marked) = (now, false);
-                Loss { until, holder, term, shown, first, marked, lost, again }
+                let (until, shown, version) = (now + wait, now, version.clone());
+                Loss { until, holder, wait, term, shown, first, version, again }
             };
             // A take that was on its way when the store went back is nobody's: of that it is known
             // here if it was ours, and by what its taker has written since if it was another's.
             let nobodys = disowned || (own.is_some() && self.holder() == own);
             let mut loss = match self.loss.take() {
-                Some(loss) if goes_on(&loss) => Loss { shown: now, marked, ..loss },
+                Some(loss) if goes_on(&loss) => Loss { shown: now, version, ..loss },
                 Some(loss) if term == loss.term => fresh(loss.holder),
                 // Somebody has taken it who couldn't know, or the store went back once more.
                 Some(loss) if term > loss.term => fresh(None),
@@ -398,6 +419,7 @@ impl Lease {
                 loss.holder.clone_from(&memory.holder);
             }
             self.loss = Some(loss);
+            self.memory.highest = self.memory.highest.max(lost);
             let over = |loss: &mut Loss| now >= loss.until && loss.holder.is_none();
             if self.holder().is_some() && self.loss.take_if(over).is_some() {
                 // Another leads on in what is left, and nobody else can. From here on that is what

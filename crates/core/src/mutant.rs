@@ -43,6 +43,10 @@ pub enum Mutant {
     PastForgotten,
     FormerForgotten,
     MarkEndsLoss,
+    LossesMixedUp,
+    WaitOutlivesMember,
+    AnySightProves,
+    FreedWithoutProof,
     EvictionNotReadAgain,
     VanishedClosedAtOnce,
     BeatOverClosed,
@@ -117,6 +121,10 @@ impl Mutant {
         Self::PastForgotten,
         Self::FormerForgotten,
         Self::MarkEndsLoss,
+        Self::LossesMixedUp,
+        Self::WaitOutlivesMember,
+        Self::AnySightProves,
+        Self::FreedWithoutProof,
         Self::EvictionNotReadAgain,
         Self::VanishedClosedAtOnce,
         Self::BeatOverClosed,
@@ -219,6 +227,18 @@ impl Mutant {
             }
             Self::MarkEndsLoss => {
                 "to write down what the store went back to ends the wait for what it lost"
+            }
+            Self::LossesMixedUp => {
+                "what others have written since a loss is taken for that loss, and not for another"
+            }
+            Self::WaitOutlivesMember => {
+                "who joins anew goes on waiting for what was lost from before it joined"
+            }
+            Self::AnySightProves => {
+                "a holder that was ever seen alive counts as one that has beaten since it took the lease"
+            }
+            Self::FreedWithoutProof => {
+                "what was taken after a loss and freed before a beat showed it may be taken at once"
             }
             Self::EvictionNotReadAgain => {
                 "an eviction counts a ttl later, although the store may have gone back to before it"

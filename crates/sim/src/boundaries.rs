@@ -4,6 +4,7 @@
 mod deploys;
 mod losses;
 mod plans;
+mod relapses;
 mod sizes;
 mod views;
 
@@ -133,6 +134,26 @@ impl Boundary {
             name: "late-take",
             story: "a backup of the leases is restored, and a take lands in it that was on its way",
             play: losses::late_take,
+        },
+        Self {
+            name: "taken-between-losses",
+            story: "a lease is lost, taken and lost again, and one that waits for it misses the middle",
+            play: relapses::taken_between_losses,
+        },
+        Self {
+            name: "back-to-the-wait",
+            story: "a lost lease is taken, and a backup restored that others waited on",
+            play: relapses::back_to_the_wait,
+        },
+        Self {
+            name: "taken-in-a-backup",
+            story: "a backup is restored that others waited on, and one of them takes the lease in it",
+            play: relapses::taken_in_a_backup,
+        },
+        Self {
+            name: "freed-in-a-backup",
+            story: "a lease is taken in a restored backup, and freed before that is noticed",
+            play: relapses::freed_in_a_backup,
         },
         Self {
             name: "evicted-and-set-back",
@@ -449,6 +470,10 @@ mod tests {
         catches("first-holder", Plant::Core(Mutant::NewHolderUnexpected));
         catches("forgotten-by-the-next", Plant::Core(Mutant::PastForgotten));
         catches("duty-forgotten", Plant::Core(Mutant::FormerForgotten));
+        catches("taken-between-losses", Plant::Core(Mutant::LossesMixedUp));
+        catches("back-to-the-wait", Plant::Core(Mutant::WaitOutlivesMember));
+        catches("taken-in-a-backup", Plant::Core(Mutant::AnySightProves));
+        catches("freed-in-a-backup", Plant::Core(Mutant::FreedWithoutProof));
         catches("hint-between-reads", Plant::Core(Mutant::HintLostWhileLooking));
         catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
         catches("plan-from-the-past", Plant::Core(Mutant::StalePlanApplied));

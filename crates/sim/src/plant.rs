@@ -104,6 +104,10 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::PastForgotten
         | Mutant::FormerForgotten
         | Mutant::MarkEndsLoss
+        | Mutant::LossesMixedUp
+        | Mutant::WaitOutlivesMember
+        | Mutant::AnySightProves
+        | Mutant::FreedWithoutProof
         | Mutant::EvictionNotReadAgain
         | Mutant::StampSentTwice
         | Mutant::MemberIdReused

@@ -251,12 +251,15 @@ impl Node {
             (Known::Record(record, _), Freedom::Vacant) => record.successor.as_ref(),
             _ => None,
         };
-        // Who was seen alive is in the store that its take is in.
-        let met = |member| self.watches.get(member).is_some_and(Watch::is_met);
+        // Who was seen to beat after its take is in the store that its take is in.
+        let read = lease.read_since();
+        let proof = fault!(self.config.planted, AnySightProves => Moment::START, read);
+        let beats = |watch: &Watch| watch.has_beaten_since(proof);
+        let proven = |member| self.watches.get(member).is_some_and(beats);
         let unproven = match &lease.known {
             Known::Record(record, _) => {
                 let lost = record.is_lost() && lease.loss.is_none();
-                lost || record.holder.as_ref().is_some_and(|it| it.unproven && !met(&it.member))
+                lost || record.holder.as_ref().is_some_and(|it| it.unproven && !proven(&it.member))
             }
             Known::Unread | Known::Absent | Known::Unreadable => false,
         };
@@ -271,7 +274,7 @@ impl Node {
             None => rested(self.preference(lease, want).delay(ttl, member_for)),
         };
         let at = at.max(lease.not_before);
-        let at = if unproven { at.max(lease.read_since() + ttl) } else { at };
+        let at = if unproven { at.max(read.max(self.joined(now)) + ttl) } else { at };
         // One that this node has never seen, in a store that has lost others.
         let unknown = lease.loss.is_none() && lease.record().term == 0;
         let at = if unknown { at.max(self.lost_until) } else { at };
@@ -377,7 +380,7 @@ impl Node {
             node: profile.node.clone(),
             address: profile.address.clone(),
             mark: Some(stamp.to_string()),
-            unproven: lease.loss.is_some()
+            unproven: lease.follows_loss()
                 && !self.config.planted.is(Mutant::ForgottenElectedWithoutBeat),
         });
         record.payload = lease.want.as_ref().and_then(|want| want.payload.clone());
@@ -393,13 +396,18 @@ impl Node {
     /// Frees a term of our own; the comparison makes sure that it is that term and no other.
     fn free(&mut self, now: Moment, name: &LeaseName, term: u64) {
         let change = self.change(term, ChangeKind::Freed);
+        let planted = self.config.planted;
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Freeing(term);
         lease.hinted = false;
         lease.released = lease.released.max(term);
         lease.doubts.retain(|doubt| doubt.term > term);
         let mut record = lease.record();
-        record.holder = None;
+        let unproven = record.holder.take().is_some_and(|holder| holder.unproven);
+        if unproven && lease.elected < term && !planted.is(Mutant::FreedWithoutProof) {
+            // No beat has shown that the store hasn't forgotten once more: who takes it next waits.
+            record.lost = term;
+        }
         record.payload = None;
         record.successor = lease.successor.take();
         record.remember(change);
@@ -440,6 +448,7 @@ impl Node {
         let Some(member) = self.own_id().cloned() else { return };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Held(term);
+        lease.elected = term;
         lease.doubts.clear();
         lease.conflicts.reset();
         self.index.reread_intents();

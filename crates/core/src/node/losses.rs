@@ -1,8 +1,14 @@
 //! What to do about a lease of which the store shows less than it did.
+//!
+//! It is taken only a ttl after the very version that the take replaces was first seen, a ttl after
+//! our own member was created, and it is held only once that member has beaten since. The first covers
+//! a store that lost leases alone, the other two one that went back as a whole: our own record goes
+//! back with it, and its next beat is refused. ARCHITECTURE.md ("What can't be") has the argument.
 
 use super::decide::{look_or_wait, look_until};
 use super::{LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Planted, Purpose, keys};
 use crate::lease::{JUMP, Lease, Memory, Move, Stage};
+use crate::mutant::fault;
 use crate::records::Content;
 use crate::watch::{Verdict, Watch};
 
@@ -50,8 +56,9 @@ impl Node {
         if lease.is_electable() && !lease.is_marked() {
             return Err(Move::Mark);
         }
-        if now < loss.until {
-            return Err(look_until(lease, now, loss.until));
+        let until = loss.until.max(self.joined(now) + loss.wait);
+        if now < until {
+            return Err(look_until(lease, now, until));
         }
         // Others may have mended it, and the store may have forgotten that too.
         if now.since(loss.shown) > self.config.timing.ttl / 2 {
@@ -61,6 +68,14 @@ impl Node {
             Some(holder) => self.outlived(lease, holder, now),
             None => Ok(()),
         }
+    }
+
+    /// Since when our member shows that the store has not forgotten everything: its record would be
+    /// gone or would have gone back, and its next beat would be refused. What was there before this
+    /// member may have been forgotten without our knowing.
+    pub(super) fn joined(&self, now: Moment) -> Moment {
+        let since = self.member.as_ref().map_or(now, |member| member.since);
+        fault!(self.config.planted, WaitOutlivesMember => Moment::START, since)
     }
 
     fn has_vanished(&self, member: &MemberId) -> bool {
@@ -108,6 +123,8 @@ impl Node {
         record.holder = None;
         if lease.loss.is_some() {
             record.term = self.next_term(lease);
+            // No beat shows that the store hasn't forgotten once more: who takes it waits.
+            record.lost = record.term;
         }
         self.rewrite(now, name, record);
     }

@@ -212,7 +212,7 @@ impl Node {
         }
         let lost = lease.loss.is_some();
         let memory = lease.memory.clone();
-        let observed = lease.observe(found, now, own.as_ref(), ttl);
+        let observed = lease.observe(found, now, own.as_ref(), ttl, planted);
         let holder = lease.awaited().next().cloned();
         if let Some(holder) = holder.as_ref().filter(|_| watched && memory.holder != holder) {
             self.watches.entry(holder.clone()).or_insert_with(Watch::new).expect(ttl);
@@ -307,8 +307,8 @@ impl Node {
         let term = record.term;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                let after_loss = lease.loss.is_some();
-                lease.wrote(record, version.clone(), planted);
+                let after_loss = lease.follows_loss();
+                lease.wrote(record, version.clone(), now, planted);
                 self.highest_term = self.highest_term.max(term);
                 lease.seen = sent;
                 if lease.is_electable() && trusted {
@@ -326,7 +326,7 @@ impl Node {
             Err(kind) => {
                 let mark = record.holder.and_then(|holder| holder.mark);
                 if let (ErrorKind::Unknown, Some(mark)) = (kind, mark) {
-                    lease.doubt(Doubt { mark, term, after_loss: lease.loss.is_some() });
+                    lease.doubt(Doubt { mark, term, after_loss: lease.follows_loss() });
                 }
                 let pause = lease.failures.pause(&mut self.random);
                 lease.not_before = lease.not_before.max(now + pause);
@@ -354,7 +354,7 @@ impl Node {
         }
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.wrote(record, version.clone(), planted);
+                lease.wrote(record, version.clone(), now, planted);
                 lease.seen = sent;
                 lease.stage = Stage::Seeking;
                 lease.look_at = if lease.hinted { now } else { now + ttl / 3 };
@@ -393,7 +393,7 @@ impl Node {
         lease.stage = Stage::Seeking;
         match first_write(answer) {
             Ok(Outcome::Applied(version)) => {
-                lease.wrote(record, version.clone(), planted);
+                lease.wrote(record, version.clone(), now, planted);
             }
             Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
                 lease.known = Known::Unread;

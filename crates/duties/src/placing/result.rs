@@ -121,7 +121,13 @@ impl Placing {
         // Whoever didn't start one in its time may have waited for its lease.
         let avoided = self.avoided.iter().filter(|(_, avoided)| avoided.contains_key(id));
         let late = avoided.map(|(duty, _)| duty).filter(|duty| !fails(duty));
-        pending.filter(|duty| !starts(duty)).chain(late).cloned().collect()
+        // Of what a report had no room for nothing is known, not even to the leader before.
+        let roster = self.rosters.get(id).and_then(|stored| stored.content.as_ref());
+        let cut = roster.filter(|_| report.is_some_and(|report| report.more > 0));
+        let listed = |duty: &DutyId| report.is_some_and(|report| report.shows_held(duty));
+        let unknown = cut.into_iter().flat_map(|roster| &roster.duties);
+        let unknown = unknown.filter(|duty| !listed(duty));
+        pending.filter(|duty| !starts(duty)).chain(late).chain(unknown).cloned().collect()
     }
 
     /// Takes in a plan that was made, or that it could not be.
@@ -256,5 +262,43 @@ fn leave_out_paused(round: &Round<'_>, draft: &mut RosterDraft) {
     if draft.roster.duties.len() < before {
         draft.new.retain(|duty| draft.roster.duties.contains(duty));
         draft.bytes = draft.roster.bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{Report, Roster};
+    use incumbent_core::store::{Found, Record, Reply, Version};
+
+    #[test]
+    fn of_what_a_report_had_no_room_for_it_is_not_known_who_held_it() {
+        let id = MemberId::new("m");
+        let [runs, waits] = ["runs", "waits"].map(|name| DutyId::new("work", name).unwrap());
+        let unsure = |more: u64, listed: bool| {
+            let mut report = Report { revision: 1, more, ..Report::empty(id.clone()) };
+            report.progress.insert(runs.clone(), "half".to_owned());
+            if listed {
+                report.waiting.insert(waits.clone());
+            }
+            let duties = [runs.clone(), waits.clone()].into();
+            let roster = Roster { duties, ..Roster::empty(id.clone(), 1) };
+            report.roster = roster.revision;
+            let record = |key, value| {
+                Found::Record(Record { key, value, version: Version::new("1"), age: None })
+            };
+            let (roster_key, report_key) = (keys::roster(&id), keys::report(&id));
+            let mut placing = Placing::new(2);
+            placing.stage = super::super::PlacingStage::Reading;
+            placing.asked = vec![report_key.clone(), roster_key.clone()];
+            let reads =
+                vec![record(report_key, report.bytes()), record(roster_key, roster.bytes())];
+            let reply = Reply { writes: Vec::new(), reads };
+            placing.was_read(Moment::START, Ok(&reply), Default::default());
+            placing.unsure(&id)
+        };
+        assert_eq!(unsure(0, false), BTreeSet::new(), "all of it runs");
+        assert_eq!(unsure(0, true), [waits.clone()].into());
+        assert_eq!(unsure(1, false), [waits.clone()].into(), "it may be what was left out");
     }
 }

@@ -94,6 +94,16 @@ impl Report {
         }
     }
 
+    /// Whether a report that is cut still shows that its member has held the duty's lease.
+    #[must_use]
+    pub fn shows_held(&self, duty: &DutyId) -> bool {
+        self.starting.contains(duty)
+            || self.draining.contains(duty)
+            || self.failing.contains_key(duty)
+            || self.done.contains(duty)
+            || self.progress.contains_key(duty)
+    }
+
     /// Leaves out what would make the record larger than the store takes, what matters least
     /// first.
     pub fn cut(&mut self, max_value: usize) {

@@ -46,7 +46,7 @@ pub(super) fn read_from_the_past(plant: Plant) -> Result<(), Violation> {
 }
 
 /// One leads, the other waits.
-fn two(stage: &mut Stage) -> [usize; 2] {
+pub(super) fn two(stage: &mut Stage) -> [usize; 2] {
     let holder = stage.enter("a", false);
     stage.campaign(holder, &lease());
     stage.play(2_000, |_, _| Pass::Through);
@@ -113,7 +113,7 @@ pub(super) fn forgotten_twice(plant: Plant) -> Result<(), Violation> {
     stage.reply(waiting, take.id, Ok(reply));
     let newcomer = stage.enter("c", false);
     stage.campaign(newcomer, &lease());
-    for _ in 0..TTL {
+    for _ in 0..2 * TTL {
         stage.play(stage.now + 1, |_, _| Pass::Through);
         one_leader(&stage, &[waiting, newcomer])?;
     }
@@ -407,7 +407,7 @@ pub(super) fn evicted_and_set_back(plant: Plant) -> Result<(), Violation> {
 }
 
 /// Whether a request takes a lease: it writes one that somebody holds.
-fn names_holder(request: &Request) -> bool {
+pub(super) fn names_holder(request: &Request) -> bool {
     request.exchange.writes.iter().any(|write| match write {
         Write::Put(put) if put.key.as_str().starts_with("lease/") => {
             serde_json::from_slice::<LeaseRecord>(&put.value).is_ok_and(|it| it.holder.is_some())
