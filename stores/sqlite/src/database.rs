@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use crate::error::{During, translate};
 use crate::exchange::Statements;
 use crate::file_system;
-use crate::files::{Claim, FileId, Files, Paths, Standing, names};
+use crate::files::{Claim, FileId, Files, Paths, Standing, is_index_of_another, names};
 use crate::mount::is_mount_point;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::schema;
@@ -40,6 +40,9 @@ impl Database {
         ensure_file(options, during)?;
         refuse_place(path)?;
         let before = FileId::look(path).map_err(|_| replaced(path))?;
+        if Paths::of(path).is_ok_and(|paths| is_index_of_another(&paths)) {
+            return Err(replaced(path));
+        }
         let mut connection = connect(path, OpenFlags::empty()).map_err(fail)?;
         if connection.is_readonly(MAIN_DB).map_err(fail)? {
             return Err(read_only(path));

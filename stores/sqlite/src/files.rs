@@ -63,7 +63,13 @@ pub(crate) struct Files {
     /// How many names the database has.
     names: u64,
     beside: Beside,
+    /// Whether the index, if there is one, has its first part. Whoever is alone with it cuts it off and makes
+    /// it anew: while others have it open, nobody may, and if it was done nevertheless, nobody may touch it.
+    whole: bool,
 }
+
+/// How long the first part of the log's index is.
+const INDEX_PART: u64 = 32 * 1024;
 
 /// What is beside the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +86,14 @@ impl Files {
     /// What is there now. An error means that the database is not.
     pub(crate) fn look(paths: &Paths) -> io::Result<Self> {
         let database = fs::metadata(&paths.database)?;
-        let beside = match (present(&paths.log)?, present(&paths.index)?) {
+        let (log, index) = (present(&paths.log)?, present(&paths.index)?);
+        let whole = index.as_ref().is_none_or(|index| index.len() >= INDEX_PART);
+        let beside = match (log, index) {
             (Some(log), Some(index)) => Beside::Log(FileId::of(&log), FileId::of(&index)),
             (Some(log), None) if log.len() > 0 => Beside::Unindexed,
             (Some(_) | None, _) => Beside::Nothing(database.len(), database.modified().ok()),
         };
-        Ok(Self { database: FileId::of(&database), names: count_names(&database), beside })
+        Ok(Self { database: FileId::of(&database), names: count_names(&database), beside, whole })
     }
 
     /// What is beside the database.
@@ -112,6 +120,30 @@ impl Files {
             Beside::Log(..) | Beside::Unindexed | Beside::Nothing(..) => false,
         }
     }
+}
+
+/// Whether this process has open the index that is beside the database, for another database than this: then
+/// one was moved into the place of the other, and its log and index were left there. SQLite would open the
+/// index a second time, take it for one that nobody uses, and cut it off under those who do; and with the
+/// first of the two that is closed the locks of both are gone. Touching it then ends the process (SIGBUS).
+#[cfg(target_os = "linux")]
+pub(crate) fn is_index_of_another(paths: &Paths) -> bool {
+    let (Ok(database), Ok(index)) = (FileId::look(&paths.real), FileId::look(&paths.index)) else {
+        return false;
+    };
+    let Ok(descriptors) = fs::read_dir("/proc/self/fd") else { return false };
+    let open = descriptors.flatten().filter_map(|entry| FileId::look(&entry.path()).ok());
+    let (mut has_database, mut has_index) = (false, false);
+    for file in open {
+        has_database |= file == database;
+        has_index |= file == index;
+    }
+    has_index && !has_database
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_index_of_another(_: &Paths) -> bool {
+    false
 }
 
 /// Which files this process's own connections have open, for those that are opened meanwhile.

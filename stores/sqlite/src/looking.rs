@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::database::{Database, NO_FILE, refuse_place, replaced};
 use crate::error::{During, translate};
 use crate::exchange::Statements;
-use crate::files::{Beside, Files, Paths};
+use crate::files::{Beside, Files, Paths, is_index_of_another};
 use crate::options::SqliteOptions;
 use crate::schema;
 
@@ -91,6 +91,9 @@ impl Database {
             // Whoever closes the file last removes the index before the log.
             std::thread::park_timeout(Duration::from_millis(20));
             (files, paths) = look().map_err(|_| replaced(path))?;
+        }
+        if is_index_of_another(&paths) {
+            return Err(replaced(path));
         }
         let more = match files.beside() {
             Beside::Log(..) => "",

@@ -111,7 +111,7 @@ impl Store for SqliteStore {
     }
 
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
-        let Inner { beat, change, watch, .. } = &*self.inner;
+        let Inner { beat, change, watch, watcher, .. } = &*self.inner;
         let sender = match lane {
             Lane::Beat => beat,
             Lane::Change => change,
@@ -124,6 +124,7 @@ impl Store for SqliteStore {
                 for lane in [beat, change, watch] {
                     lane.check();
                 }
+                watcher.check();
             }
             answer
         })

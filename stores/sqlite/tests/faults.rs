@@ -253,6 +253,36 @@ fn two_stores_never_go_on_with_different_files() {
     }
 }
 
+/// O51: SQLite would take the index for one that nobody uses, and cut it off under those who do.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_backup_beside_the_old_index_is_not_opened_while_the_old_file_is() {
+    let place = Place::new();
+    let store = place.store();
+    assert_eq!(write(&store, "c", create("k", 1)), Ok(applied(1)));
+    let backup = place.path().with_file_name("backup.db");
+    let into = backup.to_str().expect("a path in UTF-8");
+    place.application().execute("VACUUM INTO ?1", [into]).expect("a backup");
+    fs::rename(&backup, place.path()).expect("it is moved into place");
+    for _ in 0..3 {
+        let error = SqliteStore::open(place.options()).expect_err("the old index is beside it");
+        assert_says(&error, ErrorKind::Unavailable, &["app.db", "-shm", "Stop all nodes"]);
+    }
+    write(&store, "c", create("k", 2)).expect_err("its file was replaced");
+    for suffix in ["-wal", "-shm"] {
+        fs::remove_file(format!("{}{suffix}", place.path().display())).expect("it was left there");
+    }
+    let mut other = None;
+    eventually("the new file is opened", || {
+        other = SqliteStore::open(place.options()).ok();
+        other.is_some()
+    });
+    eventually("the first uses it too", || write(&store, "c", create("new", 1)).is_ok());
+    let other = other.expect("it was opened");
+    assert_eq!(find(&other, "c", "new").map(|record| record.version), Some(version(1)));
+    assert_eq!(find(&other, "c", "k").map(|record| record.version), Some(version(1)));
+}
+
 #[test]
 #[cfg(unix)]
 fn a_link_that_is_turned_elsewhere_counts_as_a_replaced_file() {
