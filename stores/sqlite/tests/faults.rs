@@ -253,7 +253,7 @@ fn two_stores_never_go_on_with_different_files() {
     }
 }
 
-/// O51: SQLite would take the index for one that nobody uses, and cut it off under those who do.
+/// O52: SQLite would take the index for one that nobody uses, and cut it off under those who do.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_backup_beside_the_old_index_is_not_opened_while_the_old_file_is() {
