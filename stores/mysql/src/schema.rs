@@ -16,6 +16,9 @@ const NO_SUCH_TABLE: u16 = 1146;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
+/// The version of the fence's procedures, which the comment of the second has. The first had none.
+const ASSERT_VERSION: u32 = 2;
+
 /// The procedures of the fence. Each ends where a line is nothing but its end.
 const ASSERT: &str = include_str!("assert.sql");
 const END: &str = "\nEND;\n";
@@ -39,6 +42,7 @@ fn filled(options: &MysqlOptions, text: &str) -> String {
         .replace("{members}", &names.object("members"))
         .replace("{key}", &names.object("key"))
         .replace("{assert}", &names.object("assert"))
+        .replace("{assert_version}", &ASSERT_VERSION.to_string())
         .replace("{format}", &FORMAT.to_string())
 }
 
@@ -68,8 +72,10 @@ pub(crate) fn question(options: &MysqlOptions) -> String {
     let names = ["records", "meta", "leases", "members"]
         .map(|name| format!("'{}{name}'", options.names.prefix()));
     format!(
-        "SELECT CONVERT(TABLE_NAME USING utf8mb4), ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
-         AND TABLE_NAME IN ({}) UNION ALL SELECT CONVERT(ROUTINE_NAME USING utf8mb4), NULL FROM \
+        "SELECT CONVERT(TABLE_NAME USING utf8mb4), CONVERT(ENGINE USING utf8mb4) FROM \
+         information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
+         AND TABLE_NAME IN ({}) UNION ALL SELECT CONVERT(ROUTINE_NAME USING utf8mb4), \
+         CONVERT(ROUTINE_COMMENT USING utf8mb4) FROM \
          information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() \
          AND ROUTINE_NAME = '{}assert'",
         names.join(", "),
@@ -84,7 +90,7 @@ pub(crate) fn format_question(options: &MysqlOptions) -> String {
 
 /// What is there before anything is made.
 pub(crate) struct Present {
-    /// Names after the prefix, and the engines of tables.
+    /// Names after the prefix, with the engines of tables and the comment of the procedure.
     pub(crate) objects: Vec<(String, Option<String>)>,
     /// What [`format_question`] found, if there was something to ask.
     pub(crate) format: Option<Vec<Row>>,
@@ -93,6 +99,14 @@ pub(crate) struct Present {
 impl Present {
     fn has(&self, name: &str) -> bool {
         self.objects.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether the procedures are there, of this version or a later one.
+    fn has_procedures(&self) -> bool {
+        let found = self.objects.iter().find(|(known, _)| known.eq_ignore_ascii_case("assert"));
+        let comment = found.and_then(|(_, comment)| comment.as_deref());
+        let version = comment.and_then(|it| it.strip_prefix("version ")).map(str::parse::<u32>);
+        version.and_then(Result::ok).is_some_and(|version| version >= ASSERT_VERSION)
     }
 }
 
@@ -121,8 +135,8 @@ pub(crate) async fn prepare(
     if !looks && !views {
         make_views(connection, options).await;
     }
-    if !looks && !present.has("assert") {
-        make_procedures(connection, options).await;
+    if !looks && !present.has_procedures() {
+        make_procedures(connection, options, present.has("assert")).await;
     }
     let other = present.objects.iter().find_map(|(name, engine)| {
         let engine = engine.as_deref().filter(|_| name.eq_ignore_ascii_case("records"))?;
@@ -156,9 +170,15 @@ fn statements(options: &MysqlOptions, views: bool) -> Vec<String> {
         .collect()
 }
 
-/// The procedures, one by one. Servers before MySQL 8.0.29 don't know IF NOT EXISTS here.
-fn procedures(options: &MysqlOptions) -> Vec<String> {
-    let text = without_comments(&filled(options, ASSERT)).replace(" IF NOT EXISTS", "") + "\n";
+/// The procedures, one by one, in place of a former version's if there is one. MariaDB replaces in one
+/// step and keeps the grants, to who has the right to alter them too; MySQL can't, and refuses, so
+/// that there the former ones stay until they are dropped. Servers before MySQL 8.0.29 don't know IF
+/// NOT EXISTS here.
+fn procedures(options: &MysqlOptions, replace: bool) -> Vec<String> {
+    let create =
+        if replace { "CREATE /*M!100000 OR REPLACE */ PROCEDURE" } else { "CREATE PROCEDURE" };
+    let text = without_comments(&filled(options, ASSERT)) + "\n";
+    let text = text.replace("CREATE PROCEDURE IF NOT EXISTS", create);
     let bodies = text.split(END).map(str::trim).filter(|body| !body.is_empty());
     bodies.map(|body| format!("{body}\nEND")).collect()
 }
@@ -202,9 +222,10 @@ async fn make_views(connection: &mut Connection, options: &MysqlOptions) {
 }
 
 /// Without the procedures everything works but the fence's, so a user that may not make them goes
-/// without. They may also be there already, and not be shown to this user.
-async fn make_procedures(connection: &mut Connection, options: &MysqlOptions) {
-    for statement in procedures(options) {
+/// without. They may also be there already, and not be shown to this user, or be in use for longer
+/// than this session waits: then whoever connects next replaces them.
+async fn make_procedures(connection: &mut Connection, options: &MysqlOptions, replace: bool) {
+    for statement in procedures(options, replace) {
         let _ = connection.run(&statement).await;
     }
 }
@@ -241,7 +262,9 @@ mod tests {
         let views = statements(&options, true);
         assert_eq!(views.len(), 2, "{views:#?}");
         assert!(!sql(&options).contains('{'), "{}", sql(&options));
-        let procedures = procedures(&options);
+        let replaced = procedures(&options, true).join("");
+        assert_eq!(replaced.matches("OR REPLACE */ PROCEDURE `x_").count(), 2, "{replaced}");
+        let procedures = procedures(&options, false);
         assert_eq!(procedures.len(), 2, "{procedures:#?}");
         for procedure in &procedures {
             assert!(procedure.starts_with("CREATE PROCEDURE `x_"), "{procedure}");

@@ -248,6 +248,43 @@ fn tables_of_a_former_version_get_the_procedure_from_who_may_make_it() {
     });
 }
 
+/// A procedure of the first version, which had no comment. It lets everybody pass, so that one can
+/// tell.
+const FIRST: &str = "CREATE OR REPLACE PROCEDURE app.x_assert(IN c LONGTEXT, IN l LONGTEXT, \
+                     IN t BIGINT) SQL SECURITY DEFINER READS SQL DATA BEGIN END";
+
+#[test]
+fn a_procedure_of_a_former_version_is_replaced_with_its_grants_and_a_newer_one_stays() {
+    let server = Server::start(&["--log-bin", "--server-id=1"]);
+    block_on(async {
+        let mut root = application(&server.url("root")).await;
+        let url = format!("{}?prefix=x_", server.url("root"));
+        let store = connect(&url).await;
+        hold(&store).await;
+        run(&mut root, "CREATE USER app@'%'").await;
+        run(&mut root, FIRST).await;
+        run(&mut root, "GRANT EXECUTE ON PROCEDURE app.x_assert TO app@'%'").await;
+        let mut app = Leader { conn: application(&server.url("app")).await, prefix: "x_".into() };
+        app.run("BEGIN").await;
+        app.assert(6).await.expect("the former one lets pass");
+        // In use: it is waited for no longer than a second, and everything works as before.
+        let since = clock::now();
+        connect(&url).await;
+        assert!(clock::now().since(since) < Duration::from_secs(10));
+        app.run("COMMIT").await;
+        connect(&url).await;
+        app.refusal("scheduler", 6).await;
+        app.assert(7).await.expect("it is held, and the right to ask is still there");
+        // The program that was there before goes on.
+        assert_eq!(write(&store, take(0, 1, 8)).await, Ok(applied(1)));
+
+        let newer = FIRST.replace("READS SQL DATA", "READS SQL DATA COMMENT 'version 99'");
+        run(&mut root, &newer).await;
+        connect(&url).await;
+        app.assert(6).await.expect("a newer one is left alone");
+    });
+}
+
 #[test]
 fn a_leader_that_hangs_delays_a_take_until_its_session_ends() {
     block_on(async {

@@ -15,7 +15,7 @@ const FORMAT: i32 = 1;
 
 /// The version of the fence's function. Older programs don't know that there is one, so it has a
 /// number of its own.
-const ASSERT: i32 = 2;
+const ASSERT: i32 = 3;
 
 const SCHEMA: &str = concat!(include_str!("schema.sql"), "\n", include_str!("assert.sql"));
 
@@ -45,6 +45,9 @@ fn filled(options: &PostgresOptions, text: &str) -> String {
         .replace("{key}", &names.object("key"))
         .replace("{assert}", &names.object("assert"))
         .replace("{turn}", &names.object("turn"))
+        .replace("{turns}", &names.object("turns"))
+        .replace("{turns_planned}", &names.object("turns_planned"))
+        .replace("{examine}", &names.object("examine"))
         .replace("{assert_version}", &ASSERT.to_string())
         .replace("{format}", &FORMAT.to_string())
 }

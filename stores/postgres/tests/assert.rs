@@ -261,7 +261,8 @@ fn tables_of_a_former_version_get_the_function_when_their_owner_opens_them() {
         let url = |user: &str| format!("{}?schema=jobs", server.url(user));
         let store = connect(&url("postgres")).await;
         // As a version before the function left them.
-        let former = "DROP FUNCTION jobs.incumbent_assert; DROP FUNCTION jobs.incumbent_key; \
+        let former = "DROP FUNCTION jobs.incumbent_assert; DROP FUNCTION jobs.incumbent_examine; \
+                      DROP FUNCTION jobs.incumbent_key; \
                       DELETE FROM jobs.incumbent_meta WHERE name = 'assert'; \
                       CREATE ROLE poor LOGIN; GRANT USAGE ON SCHEMA jobs TO poor; \
                       GRANT SELECT, INSERT, UPDATE, DELETE ON jobs.incumbent_records TO poor; \

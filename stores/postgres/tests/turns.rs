@@ -57,6 +57,12 @@ async fn held(client: &Client, lease: &str) -> Result<i64, Error> {
     client.query_one(ASSERT, &[&"c", &lease, &7_i64]).await.map(|row| row.get(0))
 }
 
+/// In how many rows of leases somebody has left the mark of a lock or of a change.
+async fn locked(client: &Client) -> i64 {
+    let sql = "SELECT count(*) FROM incumbent_records WHERE xmax <> 0 AND key LIKE 'lease%'";
+    client.query_one(sql, &[]).await.expect("a count").get(0)
+}
+
 async fn waits(client: &Client, sql: &str) {
     let error = client.batch_execute(sql).await.expect_err("it waits");
     assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{sql}: {error}");
@@ -76,15 +82,13 @@ fn a_change_by_hand_waits_too_and_no_row_is_locked_for_it() {
             .batch_execute("UPDATE incumbent_records SET stamp = 'x' WHERE key = 'member/m'")
             .await
             .expect("beats don't wait");
-        let locked = "SELECT count(*) FROM incumbent_records WHERE xmax <> 0 AND key LIKE 'lease%'";
-        let before: i64 = transaction.query_one(locked, &[]).await.expect("a count").get(0);
+        let before = locked(&other).await;
         transaction.commit().await.expect("a commit in its term");
         other.batch_execute(UPDATE).await.expect("it goes through");
         // What was taken back left its mark in the row; the assertion leaves none.
         assert!(before <= 1);
         assert_eq!(held(&leader, "scheduler").await.expect("it is held"), 7);
-        let after: i64 = leader.query_one(locked, &[]).await.expect("a count").get(0);
-        assert_eq!(after, 0, "an assertion writes nothing into the row");
+        assert_eq!(locked(&leader).await, 0, "an assertion writes nothing into the row");
     });
 }
 
@@ -116,11 +120,20 @@ fn a_transaction_with_an_older_snapshot_locks_the_row_or_fails() {
 fn without_the_trigger_the_row_is_locked() {
     block_on(async {
         let (store, mut leader, other) = scene().await;
+        // A change that is rolled back by nobody leaves no mark of a former lock in the row.
+        let with = "ALTER TABLE incumbent_records ENABLE ALWAYS TRIGGER incumbent_turn; \
+                    UPDATE incumbent_records SET written = now() WHERE key = 'lease/scheduler'";
         for without in [
             "ALTER TABLE incumbent_records DISABLE TRIGGER incumbent_turn",
             "ALTER TABLE incumbent_records ENABLE REPLICA TRIGGER incumbent_turn",
             "DROP TRIGGER incumbent_turn ON incumbent_records",
         ] {
+            // The same session has asserted often enough before to have made up its plans for good.
+            other.batch_execute(with).await.expect("it is switched on");
+            for _ in 0..10 {
+                held(&leader, "scheduler").await.expect("it is held");
+            }
+            assert_eq!(locked(&leader).await, 0, "no row is locked while the trigger is there");
             other.batch_execute(without).await.expect("it is switched off");
             let transaction = leader.transaction().await.expect("a transaction");
             transaction.query_one(ASSERT, &[&"c", &"scheduler", &7_i64]).await.expect("held");
@@ -128,6 +141,7 @@ fn without_the_trigger_the_row_is_locked() {
             let take = lease("scheduler", Expect::Version(version(0)), 1, 8);
             assert_eq!(write(&store, take).await, Ok(Outcome::Refused), "{without}");
             transaction.commit().await.expect("a commit in its term");
+            assert_eq!(locked(&leader).await, 1, "{without}");
         }
     });
 }
@@ -270,7 +284,7 @@ fn functions_of_two_versions_hold_beside_each_other_while_one_replaces_the_other
         // A newer program opens the tables while that transaction is open.
         connect(&url).await;
         let version = "SELECT value FROM incumbent_meta WHERE name = 'assert'";
-        assert_eq!(other.query_one(version, &[]).await.expect("it").get::<_, i32>(0), 2);
+        assert_eq!(other.query_one(version, &[]).await.expect("it").get::<_, i32>(0), 3);
         let second = new.transaction().await.expect("a transaction");
         second.query_one(ASSERT, &[&"c", &"scheduler", &7_i64]).await.expect("it is held");
         assert_eq!(write(&store, take(1)).await, Ok(Outcome::Refused));
@@ -286,5 +300,58 @@ fn functions_of_two_versions_hold_beside_each_other_while_one_replaces_the_other
         third.commit().await.expect("a commit in its term");
         assert_eq!(write(&store, take(4)).await, Ok(applied(4)));
         assert!(held(&old, "scheduler").await.is_err());
+    });
+}
+
+/// The version before this one, as it was: made by its own statements.
+fn second_version(schema: &str) -> String {
+    let object = |name: &str| format!("{schema}.incumbent_{name}");
+    let names = ["records", "meta", "key", "turn", "assert"];
+    let text = names.iter().fold(include_str!("former/assert_2.sql").to_owned(), |text, name| {
+        text.replace(&format!("{{{name}}}"), &object(name))
+    });
+    let drop = format!(
+        "DROP FUNCTION {}(text, text, bigint); DROP FUNCTION {}(text, text, bigint); \
+         DROP FUNCTION {}(); DROP FUNCTION {}();",
+        object("assert"),
+        object("examine"),
+        object("turns_planned"),
+        object("turns")
+    );
+    format!("{drop}\n{}", text.replace("{assert_version}", "2"))
+}
+
+#[test]
+fn the_second_version_s_function_is_replaced_and_its_programs_go_on() {
+    block_on(async {
+        let url = format!("{}&lock_timeout=400", shared());
+        let (node, other) = (store(&url).await, client(&url).await);
+        let schema = url.split("schema=").nth(1).and_then(|rest| rest.split('&').next());
+        let former = second_version(schema.expect("a schema"));
+        other.batch_execute(&former).await.expect("the second version");
+        let version_of = async || {
+            let sql = "SELECT value FROM incumbent_meta WHERE name = 'assert'";
+            other.query_one(sql, &[]).await.expect("a version").get::<_, i32>(0)
+        };
+        let plans = "SELECT count(*) FROM pg_proc WHERE pronamespace = current_schema()::regnamespace \
+                     AND proname = 'incumbent_examine'";
+        let mut leader = client(&url).await;
+        for _ in 0..10 {
+            held(&leader, "scheduler").await.expect("it is held");
+        }
+        assert_eq!(version_of().await, 2);
+        // Replaced while a transaction is open that has asserted by the former one.
+        let transaction = leader.transaction().await.expect("a transaction");
+        transaction.query_one(ASSERT, &[&"c", &"scheduler", &7_i64]).await.expect("it is held");
+        connect(&url).await;
+        assert_eq!(version_of().await, 3);
+        assert_eq!(other.query_one(plans, &[]).await.expect("a count").get::<_, i64>(0), 1);
+        waits(&other, UPDATE).await;
+        transaction.commit().await.expect("a commit in its term");
+        // The session goes on with the new one, and the node that was there before with its work.
+        held(&leader, "scheduler").await.expect("it is held");
+        let take = lease("scheduler", Expect::Version(version(0)), 1, 8);
+        assert_eq!(write(&node, take).await, Ok(applied(1)));
+        assert!(held(&leader, "scheduler").await.is_err());
     });
 }

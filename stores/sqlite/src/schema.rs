@@ -10,6 +10,9 @@ use crate::error::{During, translate};
 /// The format of the tables that this version reads and writes.
 const FORMAT: i64 = 1;
 
+/// The version of the fence's view and trigger. The first didn't say which it was.
+const ASSERT: i64 = 2;
+
 const SCHEMA: &str = concat!(include_str!("schema.sql"), "\n", include_str!("assert.sql"));
 
 /// Whether the lease's record `r` is held in the term that is asserted, by a member that is alive.
@@ -41,7 +44,7 @@ pub(crate) fn prepare(
     during: During,
 ) -> Result<(), StoreError> {
     let fail = |error| translate(path, &error, during);
-    // Files of a former version have no fence.
+    // Files of a former version have no fence, or a former one.
     let complete = is_complete(connection, prefix)
         .and_then(|tables| Ok(tables && has_fence(connection, prefix)?));
     if !complete.map_err(fail)? {
@@ -83,6 +86,7 @@ pub(crate) fn sql(prefix: &str) -> String {
         .replace("{escaped}", &escaped())
         .replace("{odd}", ESCAPED)
         .replace("{prefix}", prefix)
+        .replace("{assert_version}", &ASSERT.to_string())
         .replace("{format}", &FORMAT.to_string())
 }
 
@@ -94,10 +98,14 @@ fn escaped() -> String {
     })
 }
 
+/// Whether the fence is there, of this version or a later one.
 fn has_fence(connection: &Connection, prefix: &str) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name = ?1";
-    let found: i64 =
-        connection.query_row(sql, [format!("{prefix}assert_insert")], |row| row.get(0))?;
+    let sql = format!(
+        "SELECT count(*) FROM sqlite_schema, {prefix}meta WHERE sqlite_schema.type = 'trigger' \
+         AND sqlite_schema.name = ?1 AND {prefix}meta.name = 'assert' AND {prefix}meta.value >= ?2"
+    );
+    let trigger = format!("{prefix}assert_insert");
+    let found: i64 = connection.query_row(&sql, (trigger, ASSERT), |row| row.get(0))?;
     Ok(found == 1)
 }
 
@@ -113,7 +121,10 @@ pub(crate) fn is_complete(connection: &Connection, prefix: &str) -> rusqlite::Re
 
 fn make(connection: &mut Connection, prefix: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(&sql(prefix))?;
+    // Another process may have been first, and be newer than this one.
+    if !(is_complete(&transaction, prefix)? && has_fence(&transaction, prefix)?) {
+        transaction.execute_batch(&sql(prefix))?;
+    }
     transaction.commit()
 }
 

@@ -218,3 +218,25 @@ fn a_file_of_a_former_version_gets_the_fence_when_it_is_opened() {
     let sql = newer.assertion().expect("a database").statement;
     application.execute(&sql, ("c", "scheduler", 7)).expect("it is held");
 }
+
+#[test]
+fn a_fence_of_a_former_version_is_replaced_and_a_newer_one_stays() {
+    let (place, store, application) = scene();
+    // It lets everybody pass, so that one can tell.
+    let pass = "DROP TRIGGER incumbent_assert_insert; CREATE TRIGGER incumbent_assert_insert \
+                INSTEAD OF INSERT ON incumbent_assert BEGIN SELECT 1; END;";
+    let first = format!("{pass} DELETE FROM incumbent_meta WHERE name = 'assert'");
+    application.execute_batch(&first).expect("the first version");
+    application.execute(ASSERT, ("c", "scheduler", 6)).expect("the former one lets pass");
+    let newer = place.store();
+    assert!(application.execute(ASSERT, ("c", "scheduler", 6)).is_err(), "it was replaced");
+    application.execute(ASSERT, ("c", "scheduler", 7)).expect("it is held");
+    // The program that was there before goes on beside the newer one.
+    assert_eq!(write(&store, "c", create("k", 5)), Ok(applied(5)));
+    assert_eq!(write(&newer, "c", create("l", 6)), Ok(applied(6)));
+
+    let newest = format!("{pass} UPDATE incumbent_meta SET value = 99 WHERE name = 'assert'");
+    application.execute_batch(&newest).expect("a version to come");
+    drop(place.store());
+    application.execute(ASSERT, ("c", "scheduler", 6)).expect("a newer one is left alone");
+}
