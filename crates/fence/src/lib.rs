@@ -15,11 +15,33 @@
 //! # }
 //! ```
 //!
-//! | feature | takes |
-//! | --- | --- |
-//! | `tokio-postgres` | `&tokio_postgres::Transaction`, and a future comes back |
-//! | `mysql_async` | `&mut mysql_async::Transaction`, the same |
-//! | `rusqlite` | `&rusqlite::Transaction`, in write mode and without attached files; and `sqlite::transaction` |
+//! | feature | `term.assert(…)` takes | begin, assert, work and commit in one |
+//! | --- | --- | --- |
+//! | `tokio-postgres` | `&tokio_postgres::Transaction`, and a future comes back | `postgres::transaction` |
+//! | `mysql_async` | `&mut mysql_async::Transaction`, the same | `mysql::transaction` |
+//! | `rusqlite` | `&rusqlite::Transaction`, in write mode and without attached files | `sqlite::transaction`, which bounds it too |
+//!
+//! Other drivers and ORMs run the one statement of [`Assertion`] by themselves, and turn their error
+//! into the same type by [`FenceError::read`].
+//!
+//! A function that must run under a leader alone takes a `&Term`. There is no way to get one but to be
+//! elected:
+//!
+//! ```
+//! fn settle(term: &incumbent::Term) -> u64 {
+//!     term.number() // and whatever only a leader may do
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! # fn settle(term: &incumbent::Term) -> u64 { term.number() }
+//! settle(&incumbent::Term { number: 7 });
+//! ```
+//!
+//! ```compile_fail
+//! # fn settle(term: &incumbent::Term) -> u64 { term.number() }
+//! settle(&incumbent::Term::default());
+//! ```
 //!
 //! On an error, roll back. PostgreSQL sees to that by itself; MySQL and SQLite commit what a
 //! program lets them commit after a failed statement. With `tokio-postgres` a nested transaction is
@@ -28,9 +50,9 @@
 
 mod error;
 #[cfg(feature = "mysql_async")]
-mod mysql;
+pub mod mysql;
 #[cfg(feature = "tokio-postgres")]
-mod postgres;
+pub mod postgres;
 #[cfg(feature = "rusqlite")]
 pub mod sqlite;
 

@@ -7,6 +7,7 @@ use incumbent::{Assertion, Moment, clock};
 use rusqlite::{Connection, Error, OptionalExtension, Transaction, TransactionState, params};
 use rusqlite::{MAIN_DB, TransactionBehavior};
 
+use crate::error::OVER;
 use crate::{Asserted, FenceError, private, statement};
 
 /// How often SQLite asks whether it shall go on, in steps of its virtual machine: some tens of
@@ -48,9 +49,6 @@ impl crate::Transaction for &Transaction<'_> {
         }
     }
 }
-
-/// What the trigger says; a literal, because old libraries read no other.
-const OVER: &str = "incumbent: the term is over";
 
 /// The lease's term and holder.
 type Standing = (Option<u64>, Option<String>);

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use incumbent::{Duty, Leadership, Node, OpenStore, Serving, family};
-use incumbent_fence::{Asserted as _, FenceError, sqlite};
+use incumbent_fence::{Asserted as _, FenceError, mysql, postgres as fenced, sqlite};
 use incumbent_proving::server::{mariadb, postgres};
+use mysql_async::prelude::Queryable as _;
 use rusqlite::TransactionBehavior;
 use tokio::sync::mpsc;
 
@@ -84,7 +85,31 @@ fn tokio_postgres_takes_terms_and_duties() {
         let (term, held_by) = superseded(wrong.assert(&transaction).await);
         assert_eq!((term, held_by.as_deref()), (Some(scene.duty.number()), Some("first")));
         drop(transaction);
+        client.batch_execute("CREATE TEMP TABLE work (term bigint)").await.expect("a table");
+        let insert = async |transaction: &tokio_postgres::Transaction<'_>| {
+            let done = transaction.execute("INSERT INTO work VALUES (1)", &[]).await;
+            done.map_err(FenceError::Database)
+        };
+        let done = fenced::transaction(&mut client, &*scene.held, insert).await;
+        assert_eq!(done.expect("it commits"), 1);
+        let failed: Result<(), FenceError<_>> =
+            fenced::transaction(&mut client, &*scene.held, async |transaction| {
+                insert(transaction).await?;
+                Err(FenceError::Unfit("the work failed"))
+            })
+            .await;
+        assert!(matches!(failed, Err(FenceError::Unfit("the work failed"))), "{failed:?}");
         let over = leave(scene).await;
+        let refused = fenced::transaction(&mut client, &over, insert).await;
+        superseded(refused.map(|_| ()));
+        // Sent together with the first statement, which saves a round trip: the server refuses that too.
+        let transaction = client.transaction().await.expect("a transaction");
+        let (asserted, worked) = tokio::join!(over.assert(&transaction), insert(&transaction));
+        superseded(asserted);
+        assert!(worked.is_err(), "the server refuses what comes after");
+        transaction.commit().await.expect("which rolls back");
+        let count = client.query_one("SELECT count(*) FROM work", &[]).await.expect("a count");
+        assert_eq!(count.get::<_, i64>(0), 1, "nothing else is there");
         let transaction = client.transaction().await.expect("a transaction");
         superseded(over.assert(&transaction).await);
         drop(transaction);
@@ -115,7 +140,27 @@ fn mysql_async_takes_terms_and_duties() {
         let (term, held_by) = superseded(wrong.assert(&mut transaction).await);
         assert_eq!((term, held_by.as_deref()), (Some(scene.duty.number()), Some("first")));
         transaction.rollback().await.expect("a rollback");
+        let table = format!("work_{}", std::process::id());
+        let create = format!("CREATE TABLE {table} (term BIGINT) ENGINE = InnoDB");
+        client.query_drop(create).await.expect("a table");
+        let insert = async |transaction: &mut mysql_async::Transaction<'_>| {
+            let done = transaction.query_drop(format!("INSERT INTO {table} VALUES (1)")).await;
+            done.map_err(FenceError::Database)
+        };
+        let done = mysql::transaction(&mut client, &*scene.held, insert).await;
+        done.expect("it commits");
+        let failed: Result<(), FenceError<_>> =
+            mysql::transaction(&mut client, &*scene.held, async |transaction| {
+                insert(transaction).await?;
+                Err(FenceError::Unfit("the work failed"))
+            })
+            .await;
+        assert!(matches!(failed, Err(FenceError::Unfit("the work failed"))), "{failed:?}");
         let over = leave(scene).await;
+        superseded(mysql::transaction(&mut client, &over, insert).await);
+        let count: Option<u64> =
+            client.query_first(format!("SELECT count(*) FROM {table}")).await.expect("a count");
+        assert_eq!(count, Some(1), "nothing else is there");
         let mut transaction = client.start_transaction(Default::default()).await.expect("one");
         superseded(over.assert(&mut transaction).await);
         transaction.rollback().await.expect("a rollback");
