@@ -25,6 +25,7 @@ class Serving:
         self._address, self.family, self._work = address, family, work
         self._running: Dict[str, Duty] = {}
         self._ended = threading.Event()
+        self._closing, self._starting = False, threading.Lock()
         self._stream = address.send("POST", f"/v1/families/{family}/serve", body, timeout=30.0)
         first = self._stream.line()
         if first is None:
@@ -39,11 +40,14 @@ class Serving:
         return {duty.name: duty for duty in list(self._running.values())}
 
     def close(self) -> None:
-        """Ends all duties here, and leaves."""
-        for duty in list(self._running.values()):
+        """Ends all duties here, waits until the work of each has ended, and leaves."""
+        with self._starting:
+            self._closing = True
+        running = list(self._running.values())
+        for duty in running:
             duty._stop("released")
-        for duty in list(self._running.values()):
-            duty._done.wait(60.0)
+        for duty in running:
+            duty._done.wait()  # Whoever leaves says that nothing runs any more.
         self._ended.set()
         try:
             self._address.ask("DELETE", f"/v1/holds/{self.id}")
@@ -67,9 +71,7 @@ class Serving:
             if event == "prepare":
                 self._report(self.id, {"state": "prepared", "duty": line["duty"]})
             elif event == "start":
-                duty = Duty(self._address, self.family, line["duty"])
-                self._running[run] = duty
-                threading.Thread(target=self._run, args=(duty, line), daemon=True).start()
+                self._start(run, line)
             elif event in ("stop", "abort") and run in self._running:
                 if event == "abort":
                     self._running[run]._trust.end()
@@ -79,6 +81,13 @@ class Serving:
         for duty in list(self._running.values()):
             duty._stop("cannot-tell")
         self._ended.set()
+
+    def _start(self, run: str, line: Any) -> None:
+        with self._starting:
+            if self._closing:
+                return
+            duty = self._running[run] = Duty(self._address, self.family, line["duty"])
+        threading.Thread(target=self._run, args=(duty, line), daemon=True).start()
 
     def _run(self, duty: Duty, line: Any) -> None:
         outcome = {"state": "stopped"}

@@ -29,6 +29,7 @@ export class Serving {
   readonly #running = new Map<string, Duty>();
   #renewing: NodeJS.Timeout | undefined;
   #id = "";
+  #closing = false;
   /** Resolved when this process serves no longer. */
   readonly ended: Promise<void>;
 
@@ -52,8 +53,9 @@ export class Serving {
     return new Map([...this.#running.values()].map((duty) => [duty.name, duty]));
   }
 
-  /** Ends all duties here, and leaves. */
+  /** Ends all duties here, waits until the work of each has ended, and leaves. */
   async close(): Promise<void> {
+    this.#closing = true;
     const running = [...this.#running.values()];
     for (const duty of running) duty.stop("released");
     await Promise.all(running.map((duty) => duty.done));
@@ -78,6 +80,7 @@ export class Serving {
       } else if (line["event"] === "prepare") {
         void this.#report(this.#id, { state: "prepared", duty: line["duty"] });
       } else if (line["event"] === "start") {
+        if (this.#closing) continue;
         const duty = new Duty(this.sidecar, this.family, line["duty"]);
         this.#running.set(line["run"], duty);
         duty.done = this.#run(duty, line);

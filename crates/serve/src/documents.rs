@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use crate::document::answer;
 
 pub(crate) use asked::{
-    HoldRequest, NothingRequest, OnClose, PinRequest, ToRequest, TrustRequest, Wait,
+    HoldRequest, NothingRequest, OnClose, PinRequest, ReportRequest, Reported, ServeRequest,
+    ToRequest, TrustRequest, Wait,
 };
 pub(crate) use made::{cursor, millis};
 
@@ -351,7 +352,7 @@ answer! {
         grace_ms: u64,
         /// How often it has to be heard of elsewhere than on a Unix socket.
         renew_ms: u64,
-        /// `waiting`, `held` or `stopping`.
+        /// `waiting`, `serving`, `held` or `stopping`.
         state: &'static str,
     }
     /// What was asked for.

@@ -33,6 +33,8 @@ pub(crate) struct Hold {
     pub(crate) ttl: Duration,
     pub(crate) grace: Duration,
     pub(crate) ledger: Ledger,
+    /// The hold of the client that serves the family, if this is a run of one of its duties.
+    above: Option<Arc<Hold>>,
     /// When the client was last heard of, and when a line was last handed to its connection.
     heard: AtomicU64,
     taken: AtomicU64,
@@ -45,6 +47,8 @@ pub(crate) struct Hold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Waiting,
+    /// A family is served under it; nothing is held by it itself.
+    Serving,
     Held,
     Stopping,
     /// Nothing is told any more.
@@ -72,6 +76,21 @@ pub(crate) enum Order {
     Closed,
     /// This server shuts down.
     Shutdown,
+    /// What the client says of a duty.
+    Report(Report),
+}
+
+/// What a client says of a duty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// Preparing for the duty of this name has ended.
+    Prepared { duty: String, result: Result<(), String> },
+    /// The run does its work.
+    Started,
+    /// The run has ended.
+    Stopped,
+    /// It has ended by an error.
+    Failed(String),
 }
 
 impl Why {
@@ -102,7 +121,7 @@ impl Hold {
     /// One that waits, and the orders that it gets.
     pub(crate) fn new(start: Start) -> (Arc<Self>, mpsc::UnboundedReceiver<Order>) {
         let (sender, orders) = mpsc::unbounded_channel();
-        let Start { id, lease, candidate, address, ttl, grace } = start;
+        let Start { id, lease, candidate, address, ttl, grace, above } = start;
         let now = clock::now().as_nanos();
         let hold = Arc::new(Self {
             name: hex(&id),
@@ -113,6 +132,7 @@ impl Hold {
             ttl,
             grace,
             ledger: Ledger::default(),
+            above,
             heard: AtomicU64::new(now),
             taken: AtomicU64::new(now),
             term: OnceLock::new(),
@@ -125,6 +145,11 @@ impl Hold {
     /// How often a client elsewhere has to be heard of.
     pub(crate) fn renew(&self) -> Duration {
         self.ttl / 3
+    }
+
+    /// Whether it is a run of a duty.
+    pub(crate) fn is_run(&self) -> bool {
+        self.above.is_some()
     }
 
     pub(crate) fn stage(&self) -> Stage {
@@ -143,6 +168,9 @@ impl Hold {
     /// The client is alive.
     pub(crate) fn hear(&self) {
         self.heard_at(clock::now());
+        if let Some(above) = &self.above {
+            above.hear();
+        }
     }
 
     /// The client has read all lines, the last of which was handed to its connection then: it may
@@ -225,6 +253,7 @@ pub(crate) struct Start {
     pub(crate) address: Option<String>,
     pub(crate) ttl: Duration,
     pub(crate) grace: Duration,
+    pub(crate) above: Option<Arc<Hold>>,
 }
 
 /// A fresh id.

@@ -23,14 +23,14 @@ use crate::service::Service;
 use crate::span;
 
 /// How long work may take to end, unless it is said; and at most.
-const GRACE: Duration = Duration::from_secs(10);
-const LONGEST_GRACE: Duration = Duration::from_secs(300);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST_GRACE: Duration = Duration::from_secs(300);
 
 /// The longest wait without a stream.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// How long a store has to take a new member in.
-const JOIN: Duration = Duration::from_secs(10);
+pub(crate) const JOIN: Duration = Duration::from_secs(10);
 
 /// How long a `DELETE` is kept waiting for the store.
 const CONFIRM: Duration = Duration::from_secs(5);
@@ -77,7 +77,7 @@ pub(crate) async fn acquire(call: Call) -> Answer {
         match stage {
             Stage::Held | Stage::Stopping => break,
             Stage::Over(why) => return Err(Holds::gone(&hold.lease, None, why)),
-            Stage::Waiting => {}
+            Stage::Waiting | Stage::Serving => {}
         }
         hold.hear();
         let left = until.since(clock::now()).min(hold.renew());
@@ -114,10 +114,8 @@ pub(crate) async fn trust(call: Call) -> Answer {
     let until = hold.tell();
     let trusted_for_ms = match (until, hold.stage()) {
         (_, Stage::Over(why)) => return Err(Holds::gone(&hold.lease, term, why)),
-        (Some(until), Stage::Waiting | Stage::Held | Stage::Stopping) => {
-            millis(until.since(clock::now()))
-        }
-        (None, Stage::Waiting | Stage::Held | Stage::Stopping) => 0,
+        (Some(until), _) => millis(until.since(clock::now())),
+        (None, _) => 0,
     };
     let (name, lease) = (hold.name.clone(), hold.lease.clone());
     let document = TrustDocument { nonce, hold: name, lease, term, state, trusted_for_ms };
@@ -149,7 +147,7 @@ pub(crate) async fn end(call: Call) -> Answer {
     }
 }
 
-fn status(status: StatusCode) -> Response {
+pub(crate) fn status(status: StatusCode) -> Response {
     let mut response = Response::default();
     *response.status_mut() = status;
     response
@@ -185,6 +183,7 @@ fn document(hold: &Hold) -> HoldDocument {
 fn state(hold: &Hold) -> Result<&'static str, Problem> {
     match hold.stage() {
         Stage::Waiting => Ok("waiting"),
+        Stage::Serving => Ok("serving"),
         Stage::Held => Ok("held"),
         Stage::Stopping => Ok("stopping"),
         Stage::Over(why) => {
@@ -265,6 +264,7 @@ impl Asked {
             address: self.request.address.clone(),
             ttl: self.ttl,
             grace: self.grace,
+            above: None,
         };
         Ok(Joined { node, start })
     }

@@ -136,6 +136,7 @@ impl Keeper {
                     }
                     Some(Order::Closed) | None => return Err(Why::Closed),
                     Some(Order::Shutdown) => return Err(Why::Shutdown),
+                    Some(Order::Report(_)) => {}
                 },
                 () = &mut proof => return Err(Why::Ended),
                 won = elected => {
@@ -159,7 +160,7 @@ impl Keeper {
     }
 
     /// From the election until nothing of the client can run any more.
-    async fn keep(&mut self, kept: Kept) -> Why {
+    async fn keep(&mut self, kept: Kept<Won>) -> Why {
         let Some(term) = kept.term() else { return Why::Ended };
         self.begin(&term);
         let end = self.renew(&term).await;
@@ -224,6 +225,7 @@ impl Keeper {
                             stopping = Some(self.stop(term, Why::Shutdown));
                         }
                     }
+                    Some(Order::Report(_)) => {}
                 },
                 () = &mut proof => return End::Now(Why::Ended),
                 lost = term.lost(), if stopping.is_none_or(|(why, _)| why == Why::Shutdown) => {
@@ -292,7 +294,7 @@ impl Keeper {
                         self.answers.push(answer);
                         return;
                     }
-                    Some(Order::Closed | Order::Shutdown) => {}
+                    Some(Order::Closed | Order::Shutdown | Order::Report(_)) => {}
                     // Nobody can send any more, which says nothing about the client.
                     None => tokio::time::sleep(told.since(now).min(LONGEST)).await,
                 },
@@ -352,7 +354,7 @@ fn behind_of(state: &incumbent::LeaseState) -> Behind {
 }
 
 /// Ready once it is proven that nothing of the client runs any more.
-async fn proof(peer: Option<&Peer>, on_close: OnClose) {
+pub(crate) async fn proof(peer: Option<&Peer>, on_close: OnClose) {
     match (peer, on_close) {
         (Some(peer), OnClose::Ended) => peer.closed().await,
         (Some(peer), OnClose::Wait) => peer.dead().await,

@@ -1,5 +1,5 @@
-//! A leadership that is given back only once nobody may trust in it any more, whatever becomes of the task
-//! that keeps it.
+//! What keeps a lease from being freed, given back only once nobody may trust in it any more,
+//! whatever becomes of the task that has it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,16 +17,23 @@ pub(crate) struct Won {
 
 /// It is kept for a hold. Dropped by a panic or together with its runtime, it waits for the end of
 /// told trust on a thread of its own.
-pub(crate) struct Kept {
-    won: Option<Won>,
+pub(crate) struct Kept<T: Send + 'static> {
+    won: Option<T>,
     hold: Arc<Hold>,
 }
 
-impl Kept {
-    pub(crate) fn new(won: Won, hold: &Arc<Hold>) -> Self {
+impl<T: Send + 'static> Kept<T> {
+    pub(crate) fn new(won: T, hold: &Arc<Hold>) -> Self {
         Self { won: Some(won), hold: Arc::clone(hold) }
     }
 
+    /// Nothing of the client runs any more, or nobody trusts.
+    pub(crate) fn let_go(mut self) {
+        drop(self.won.take());
+    }
+}
+
+impl Kept<Won> {
     pub(crate) fn term(&self) -> Option<Term> {
         self.won.as_ref().map(|won| won.leadership.term())
     }
@@ -44,7 +51,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl<T: Send + 'static> Drop for Kept<T> {
     fn drop(&mut self) {
         let Some(won) = self.won.take() else { return };
         self.hold.ledger.close();

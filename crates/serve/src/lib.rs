@@ -47,6 +47,7 @@ mod roles;
 mod route;
 mod routes;
 mod service;
+mod serving;
 mod snapshot;
 mod span;
 mod steering;

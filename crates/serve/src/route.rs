@@ -24,6 +24,9 @@ use crate::service::Service;
 /// The largest body.
 const BODY: usize = 64 * 1024;
 
+/// The largest that lists the duties of a family.
+const LIST: usize = 1024 * 1024;
+
 /// One row of the table.
 pub(crate) struct Route {
     pub(crate) method: Method,
@@ -95,8 +98,9 @@ async fn admitted(service: &Service, route: &Route, request: Request) -> Answer 
         .map_err(|_| Problem::bad("the path isn't UTF-8 once it is decoded"))?;
     let parameters =
         parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let body = to_bytes(body, BODY).await.map_err(|_| {
-        Problem::new(&TOO_LARGE, format!("the body has more than {BODY} bytes, or broke off"))
+    let most = if route.path.ends_with("/serve") { LIST } else { BODY };
+    let body = to_bytes(body, most).await.map_err(|_| {
+        Problem::new(&TOO_LARGE, format!("the body has more than {most} bytes, or broke off"))
     })?;
     let query = query(parts.uri.query().unwrap_or_default());
     let original = parts.extensions.get::<OriginalUri>().map(|uri| uri.0.path().to_owned());

@@ -8,10 +8,11 @@ use crate::documents::{
     AskedDocument, AuditDocument, ClusterDocument, DutiesDocument, DutyDocument,
     ExplanationDocument, HealthDocument, HistoryDocument, HoldDocument, HoldRequest,
     IntentsDocument, LeaseDocument, LeasesDocument, MembersDocument, NameDocument, NothingRequest,
-    PinRequest, PlanDocument, RoleDocument, ToRequest, TrustDocument, TrustRequest,
+    PinRequest, PlanDocument, ReportRequest, RoleDocument, ServeRequest, ToRequest, TrustDocument,
+    TrustRequest,
 };
 use crate::route::{Route, Run, Shape, run};
-use crate::{audit, events, holding, looking, metrics, openapi, page, roles, steering};
+use crate::{audit, events, holding, looking, metrics, openapi, page, roles, serving, steering};
 
 const PLAN: &[(&str, &str)] = &[
     ("drain", "as if this node were drained"),
@@ -30,6 +31,7 @@ pub(crate) fn table() -> Vec<Route> {
     let mut table = roles();
     table.extend(lookings());
     table.extend(holdings());
+    table.extend(servings());
     table.extend(steerings());
     table
 }
@@ -213,6 +215,28 @@ fn holdings() -> Vec<Route> {
             .empty(204, "freed")
             .empty(202, "to be freed: the store hasn't confirmed it yet")
             .problems(&[404]),
+    ]
+}
+
+fn servings() -> Vec<Route> {
+    let client = Some(Role::Client);
+    vec![
+        get(
+            "/v1/families/{family}/serve",
+            "Run duties of a family for as long as this streams",
+            run(serving::serve),
+        )
+        .of(Method::POST)
+        .by(client)
+        .body(ServeRequest::schema)
+        .empty(200, "JSON lines, or server-sent events if asked for")
+        .problems(&[429, 503]),
+        get("/v1/holds/{id}/report", "How a duty stands", run(serving::report))
+            .of(Method::POST)
+            .by(client)
+            .body(ReportRequest::schema)
+            .empty(204, "taken note of")
+            .problems(&[404, 410]),
     ]
 }
 

@@ -26,6 +26,40 @@ request! {
         /// `wait`, or `ended`: the promise that the connection is direct and that this process stops its work before it closes it.
         on_close: Option<OnClose>,
     }
+    /// A process that serves the duties of a family.
+    ServeRequest {
+        /// What the node is called.
+        name: String,
+        /// All duties of the family that should run, in the whole cluster: their names.
+        duties: Vec<String>,
+        /// The version of the family that this process runs.
+        version: Option<String>,
+        /// How much weight of duties it takes on.
+        capacity: Option<u64>,
+        /// How many duties it takes on.
+        max_duties: Option<u32>,
+        /// Whether it prepares before a duty changes over to it from another version.
+        prepares: Option<bool>,
+        /// Where others can reach it.
+        address: Option<String>,
+        /// Whatever operators sort it by.
+        labels: Option<BTreeMap<String, String>>,
+        /// How long others wait for this process should all trace of it be lost.
+        ttl: Option<String>,
+        /// How long a duty may take to end.
+        grace: Option<String>,
+        /// `wait`, or `ended`: the promise that the connection is direct and that this process stops its work before it closes it.
+        on_close: Option<OnClose>,
+    }
+    /// What a client says of a duty.
+    ReportRequest {
+        /// Of a run: `started`, `stopped` or `failed`. Of preparing: `prepared` or `failed`.
+        state: Reported,
+        /// The duty's name, where preparing is spoken of.
+        duty: Option<String>,
+        /// What went wrong.
+        error: Option<String>,
+    }
     /// The question how long a hold may be trusted.
     TrustRequest {
         /// Comes back in the answer; 64 bytes at most.
@@ -77,5 +111,22 @@ pub(crate) enum OnClose {
 impl crate::document::Schema for OnClose {
     fn schema(_: &mut crate::document::Schemas) -> serde_json::Value {
         serde_json::json!({ "type": "string", "enum": ["wait", "ended"] })
+    }
+}
+
+/// How a duty stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Reported {
+    Prepared,
+    Started,
+    Stopped,
+    Failed,
+}
+
+impl crate::document::Schema for Reported {
+    fn schema(_: &mut crate::document::Schemas) -> serde_json::Value {
+        let states = ["prepared", "started", "stopped", "failed"];
+        serde_json::json!({ "type": "string", "enum": states })
     }
 }

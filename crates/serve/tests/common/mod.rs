@@ -130,12 +130,37 @@ impl Server {
     /// A stream of a hold over the Unix socket, by this process.
     pub fn hold_here(&self, lease: &str, body: Value) -> Lines<UnixStream> {
         let stream = UnixStream::connect(&self.unix).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Lines::post(stream, &format!("/v1/leases/{lease}/hold"), &body)
     }
 
     /// A stream of a hold over the Unix socket, by a process of its own.
     pub fn curl(&self, lease: &str, body: Value) -> Curl {
-        Curl::start(&self.unix, lease, &body)
+        Curl::start(&self.unix, &format!("leases/{lease}/hold"), &body)
+    }
+
+    /// A stream of a family's duties over the Unix socket, by this process.
+    pub fn serve_here(&self, family: &str, body: Value) -> Lines<UnixStream> {
+        let stream = UnixStream::connect(&self.unix).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Lines::post(stream, &format!("/v1/families/{family}/serve"), &body)
+    }
+
+    /// A stream of a family's duties over TCP.
+    pub fn serve(&self, family: &str, body: Value) -> Lines<TcpStream> {
+        let stream = TcpStream::connect(self.tcp).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Lines::post(stream, &format!("/v1/families/{family}/serve"), &body)
+    }
+
+    /// The same by a process of its own.
+    pub fn curl_serve(&self, family: &str, body: Value) -> Curl {
+        Curl::start(&self.unix, &format!("families/{family}/serve"), &body)
+    }
+
+    /// What a client says of a duty.
+    pub fn report(&self, hold: &str, body: Value) -> u16 {
+        self.ask("POST", &format!("/v1/holds/{hold}/report"), Some(body)).status
     }
 
     pub fn delete(&self, hold: &str) -> u16 {
@@ -271,10 +296,10 @@ pub struct Curl {
 }
 
 impl Curl {
-    pub fn start(socket: &Path, lease: &str, body: &Value) -> Self {
+    pub fn start(socket: &Path, path: &str, body: &Value) -> Self {
         let mut child = std::process::Command::new("curl")
             .args(["-sN", "--unix-socket", socket.to_str().unwrap()])
-            .args(["-X", "POST", &format!("http://localhost/v1/leases/{lease}/hold")])
+            .args(["-X", "POST", &format!("http://localhost/v1/{path}")])
             .args(["-H", "content-type: application/json", "-d", &body.to_string()])
             .stdout(std::process::Stdio::piped())
             .spawn()
