@@ -66,6 +66,11 @@ pub(crate) const FULL: &[Step] = &[
         about: "10, 100 and 1,000 nodes on one PostgreSQL, and none is lost",
         run: proofs::fleet,
     },
+    Step {
+        name: "orms",
+        about: "a term asserted through sqlx, diesel and sea-orm, in a workspace of their own",
+        run: cargo::orms,
+    },
 ];
 
 /// Steps that only compute. Tests mostly wait, so these run beside them, with what tests leave over of
@@ -73,7 +78,7 @@ pub(crate) const FULL: &[Step] = &[
 const BESIDE: &[&str] = &["sim", "mutants", "drill"];
 
 /// The steps that need the servers.
-const SERVED: &[&str] = &["tests", "s3", "fleet"];
+const SERVED: &[&str] = &["tests", "s3", "fleet", "orms"];
 
 /// Runs the steps, all or those named, and sums up.
 pub(crate) fn run(context: &Context, only: &[String]) -> Result<bool> {

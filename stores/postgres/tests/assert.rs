@@ -141,6 +141,19 @@ fn a_rolled_back_savepoint_takes_the_lock_with_it() {
 }
 
 #[test]
+fn in_autocommit_the_lock_is_gone_with_the_statement() {
+    // The other trap that the page warns of.
+    block_on(async {
+        let (store, leader, _) = scene().await;
+        leader.batch_execute("CREATE TEMP TABLE work (term bigint)").await.expect("a table");
+        assert_term(&leader, "scheduler", 7).await.expect("it is held");
+        assert_eq!(write(&store, take(0, 1, 8)).await, Ok(applied(1)));
+        let stale = "INSERT INTO work VALUES (7)";
+        leader.batch_execute(stale).await.expect("a stale leader writes: this is why");
+    });
+}
+
+#[test]
 fn names_become_the_same_keys_in_sql_and_in_the_program() {
     block_on(async {
         let (_, client, _) = scene().await;

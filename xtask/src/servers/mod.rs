@@ -121,6 +121,15 @@ pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
     })
 }
 
+/// The client library of PostgreSQL, with what programs are built from: diesel needs it.
+pub(crate) fn libpq() -> Result<()> {
+    let asked = std::process::Command::new("pg_config").arg("--version").output();
+    if asked.is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    install::apt(&["libpq-dev"]).context("libpq-dev")
+}
+
 /// Starts one server for somebody who develops.
 pub(crate) fn serve(name: &str) -> Result<bool> {
     let Some(kind) = ALL.iter().find(|kind| kind.name == name) else {

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::harness;
 use crate::step::{Context, Counts, Verdict};
-use crate::{dependencies, process};
+use crate::{dependencies, process, servers};
 
 /// Every store, in the command line and in the benchmark too, and what else isn't built by default.
 pub(super) const FEATURES: &str =
@@ -81,6 +81,18 @@ pub(super) fn deny(context: &mut Context) -> Result<Verdict> {
         });
     }
     plain(&mut context.cargo(&["deny", "--all-features", "check"]))
+}
+
+/// These libraries are large, and ask for a newer Rust than the workspace does.
+pub(super) fn orms(context: &mut Context) -> Result<Verdict> {
+    servers::libpq()?;
+    let place = ["--manifest-path", "examples/orms/Cargo.toml", "--target-dir", "target/orms"];
+    let fmt = ["fmt", "--manifest-path", "examples/orms/Cargo.toml", "--check"];
+    let formatted = plain(&mut context.cargo(&fmt))?;
+    if formatted != Verdict::Passed {
+        return Ok(formatted);
+    }
+    counted(context.cargo(&["test", "--locked"]).args(place))
 }
 
 /// A command that holds or not.
