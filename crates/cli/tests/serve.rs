@@ -151,3 +151,50 @@ fn it_refuses_to_listen_elsewhere_for_everybody() {
     let ran = trial.run(&["serve", "--listen", "0.0.0.0:0"]).ends_with(64);
     assert!(ran.stderr.contains("--token-file"), "{}", ran.stderr);
 }
+
+/// Whoever says `nohup` wants it to outlive the terminal.
+#[test]
+fn o53_a_server_under_nohup_ignores_the_end_of_its_terminal() {
+    let trial = Trial::with_store();
+    let socket = trial.path().join("nohup");
+    let serve = trial.command(&["serve", "--unix", socket.to_str().unwrap(), "--ttl", "3s"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    command.arg(serve.get_program()).args(serve.get_args());
+    for (name, value) in serve.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(serve.get_current_dir().unwrap_or(trial.path()));
+    let mut server = Server { child: command.spawn().unwrap(), socket };
+    eventually("it listens", || server.status("/livez") == "200");
+    server.signal("-HUP");
+    // A signal that counts is answered by 503 at once, and this one would have come first.
+    for _ in 0..20 {
+        assert_eq!(server.status("/readyz"), "200");
+    }
+    server.signal("-TERM");
+    assert!(server.child.wait().unwrap().success());
+}
+
+/// What killed servers leave in memory goes with the next one, once nobody trusts by it.
+#[test]
+fn o53_trust_files_of_killed_servers_do_not_stay_for_ever() {
+    let trial = Trial::with_store();
+    let mut first = Server::start(&trial, "one");
+    let mut holder = first.hold("a");
+    let elected = holder.until("elected");
+    let path = PathBuf::from(elected["trust_file"].as_str().unwrap());
+    let file = File::open(&path).unwrap();
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    let second = Server::start(&trial, "two");
+    let told = until(&file);
+    assert!(path.exists() || clock::now() >= told, "its client may trust by it");
+    drop(second);
+    eventually("told trust is over", || clock::now() >= until(&file));
+    let _third = Server::start(&trial, "three");
+    eventually("it is gone", || !path.parent().unwrap().exists());
+}

@@ -57,8 +57,8 @@ pub enum NameError {
 /// # Errors
 /// Says what is wrong with it and what would be right.
 pub fn check(what: &'static str, name: &str) -> Result<(), NameError> {
-    // Blanks alone can't be told from nothing in any table or message.
-    if name.trim().is_empty() {
+    // What can't be seen at all can't be told from nothing in any table or message.
+    if name.chars().all(is_unseen) {
         return Err(NameError::Empty { what });
     }
     if name.len() > MAX_NAME {
@@ -69,6 +69,31 @@ pub fn check(what: &'static str, name: &str) -> Result<(), NameError> {
         return Err(NameError::Control { what, name: name.chars().take(64).collect() });
     }
     Ok(())
+}
+
+/// Whether a character leaves nothing on the screen: blanks, and what only says how others are shown.
+fn is_unseen(character: char) -> bool {
+    character.is_whitespace()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// What a lease is for.
@@ -245,10 +270,11 @@ mod tests {
 
     #[test]
     fn o40_blanks_are_no_name() {
-        for blank in ["", " ", "  \u{a0}\u{3000}"] {
+        let unseen = ["\u{202e}", "\u{200b}", " \u{2060}\u{feff}", "\u{3164}", "\u{e0041}"];
+        for blank in ["", " ", "  \u{a0}\u{3000}"].into_iter().chain(unseen) {
             let refused = check("node", blank);
             assert!(matches!(refused, Err(NameError::Empty { what: "node" })), "{blank:?}");
         }
-        assert!(check("node", " a").is_ok());
+        assert!(check("node", " a").is_ok() && check("node", "\u{200f}א").is_ok());
     }
 }

@@ -165,6 +165,9 @@ pub use cluster::Journal;
 #[doc(hidden)]
 pub use incumbent_core::keys;
 pub use incumbent_core::names::NameError;
+/// What `incumbent serve` checks names by before it asks for anything.
+#[doc(hidden)]
+pub use incumbent_core::names::check as check_name;
 pub use incumbent_core::records::{
     Act, Ask, Canary, Change, ChangeKind, ClusterLead, HostIdentity, Intent, IntentState,
     MemberState, Overdue, Unreadable,

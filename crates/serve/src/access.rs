@@ -1,5 +1,6 @@
 //! Who gets in, and what for.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hint::black_box;
 use std::net::IpAddr;
@@ -77,7 +78,11 @@ impl Access {
     pub fn with_token_file(mut self, path: &Path) -> Result<Self, AccessError> {
         let wrong =
             |said: String| AccessError(format!("the token file {}: {said}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let next = "name a file with a line for each token: its role, a name and the token, such \
+                        as `operator alice …`";
+            wrong(format!("{error}: {next}"))
+        })?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
@@ -122,6 +127,7 @@ impl Access {
         peer: Option<&Peer>,
         needed: Option<Role>,
     ) -> Result<Who, Problem> {
+        check_doubles(headers)?;
         self.check_host(headers, peer)?;
         let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if changes {
@@ -196,6 +202,21 @@ impl Access {
     }
 }
 
+/// Refuses headers that are judged by their value and come twice: another program on the way may judge by the
+/// other one.
+fn check_doubles(headers: &HeaderMap) -> Result<(), Problem> {
+    const ONCE: [&str; 6] =
+        ["host", "origin", "sec-fetch-site", "authorization", "content-type", "if-match"];
+    let doubled = |name: &&str| headers.get_all(*name).iter().nth(1).is_some();
+    match ONCE.iter().find(|name| doubled(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let count = headers.get_all(*name).iter().count();
+            Err(Problem::bad(format!("the header {name} is there {count} times: send it once")))
+        }
+    }
+}
+
 /// Refuses what a browser sends on behalf of another site.
 fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -229,7 +250,7 @@ fn same(known: &[u8], sent: &[u8]) -> bool {
 }
 
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let mut tokens = Vec::new();
+    let (mut tokens, mut lines) = (Vec::new(), BTreeMap::new());
     for (number, line) in text.lines().enumerate() {
         let (line, number) = (line.trim(), number + 1);
         if line.is_empty() || line.starts_with('#') {
@@ -237,7 +258,9 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let [role, name, secret] = words.as_slice() else {
-            return Err(format!("line {number} is not a role, a name and a token"));
+            return Err(format!(
+                "line {number} is not a role, a name and a token: write it as `operator alice …`"
+            ));
         };
         let role = [Role::ReadOnly, Role::Client, Role::Operator]
             .into_iter()
@@ -247,7 +270,14 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             })?;
         if secret.len() < SHORTEST {
             return Err(format!(
-                "the token in line {number} is shorter than {SHORTEST} characters"
+                "the token in line {number} is shorter than {SHORTEST} characters: draw one, for \
+                 instance with `openssl rand -hex 16`"
+            ));
+        }
+        // Nobody could tell which of the two names an act was by.
+        if let Some(line) = lines.insert(secret.to_owned(), number) {
+            return Err(format!(
+                "line {number} has the same token as line {line}: give each a token of its own"
             ));
         }
         tokens.push(Token { role, name: (*name).to_owned(), secret: secret.as_bytes().to_vec() });
@@ -290,7 +320,9 @@ mod tests {
         let read = tokens(text).unwrap();
         assert_eq!(read.len(), 2);
         assert!(!format!("{read:?}").contains("0123456789abcdef"));
-        let bad = ["", "operator a short", "king a 0123456789abcdef", "operator 0123456789abcdef"];
+        let twice = "operator a 0123456789abcdef\nread-only b 0123456789abcdef\n";
+        let bad =
+            ["", "operator a short", "king a 0123456789abcdef", "operator 0123456789abcdef", twice];
         for text in bad {
             let said = tokens(text).unwrap_err();
             assert!(!said.contains("0123456789abcdef"), "{said}");

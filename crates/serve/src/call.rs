@@ -79,15 +79,19 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, document: &T) -> Response {
 }
 
 /// The parts of a query.
-pub(crate) fn query(text: &str) -> Vec<(String, String)> {
+pub(crate) fn query(text: &str) -> Result<Vec<(String, String)>, Problem> {
     let decoded = |text: &str| {
-        let text = text.replace('+', " ");
-        percent_decode_str(&text).decode_utf8_lossy().into_owned()
+        let plain = text.replace('+', " ");
+        let read = percent_decode_str(&plain).decode_utf8().map(std::borrow::Cow::into_owned);
+        read.map_err(|_| {
+            let text: String = text.chars().take(64).collect();
+            Problem::bad(format!("{text:?} in the query isn't UTF-8 once it is decoded"))
+        })
     };
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-        .map(|(name, value)| (decoded(name), decoded(value)))
+        .map(|(name, value)| Ok((decoded(name)?, decoded(value)?)))
         .collect()
 }
 
@@ -98,9 +102,10 @@ mod tests {
     #[test]
     fn a_query_is_decoded() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let read = query("after=7.free&wait=30s&&to=a+b%2Fc&x");
+        let read = query("after=7.free&wait=30s&&to=a+b%2Fc&x").unwrap();
         let expected =
             [pair("after", "7.free"), pair("wait", "30s"), pair("to", "a b/c"), pair("x", "")];
         assert_eq!(read, expected);
+        assert_eq!(query("lease=%ff").unwrap_err().code(), "bad-request");
     }
 }

@@ -24,6 +24,7 @@
 mod access;
 mod agent;
 mod audit;
+mod body;
 mod call;
 mod document;
 mod documents;

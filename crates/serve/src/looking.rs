@@ -127,24 +127,33 @@ pub(crate) async fn plan(call: Call) -> Answer {
     const NAMES: &[&str] =
         &["drain", "undrain", "cordon", "uncordon", "move", "pin", "pause", "resume", "to"];
     call.know(NAMES)?;
+    let mut acts = call.query.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "to");
+    if let (Some(first), Some(second)) = (acts.next(), acts.next()) {
+        let said = format!("the query asks for {first} and for {second}: ask for one at a time");
+        return Err(Problem::bad(said));
+    }
+    let node = |name: &str| -> Result<String, Problem> {
+        incumbent::check_name("node", name)?;
+        Ok(name.to_owned())
+    };
     let to = || {
         let missing = || Problem::bad("say to which node, by to=NODE");
-        call.query("to").map(ToOwned::to_owned).ok_or_else(missing)
+        node(call.query("to").ok_or_else(missing)?)
     };
     let duty =
         |name: &str| -> Result<String, Problem> { Ok(DutyId::parse(name)?.as_str().to_owned()) };
     let (mut wishes, mut without) = (Vec::new(), Vec::new());
     for (name, value) in &call.query {
         match name.as_str() {
-            "drain" => wishes.push(Ask::Drain { node: value.clone() }),
-            "cordon" => wishes.push(Ask::Cordon { node: value.clone() }),
+            "drain" => wishes.push(Ask::Drain { node: node(value)? }),
+            "cordon" => wishes.push(Ask::Cordon { node: node(value)? }),
             "move" => wishes.push(Ask::Move { duty: duty(value)?, node: to()? }),
             "pin" => {
                 wishes.push(Ask::Pin { duty: duty(value)?, node: to()?, required: false });
             }
             "pause" => wishes.push(Ask::Pause { duty: duty(value)? }),
-            "undrain" => without.push(Ask::Drain { node: value.clone() }),
-            "uncordon" => without.push(Ask::Cordon { node: value.clone() }),
+            "undrain" => without.push(Ask::Drain { node: node(value)? }),
+            "uncordon" => without.push(Ask::Cordon { node: node(value)? }),
             "resume" => without.push(Ask::Pause { duty: duty(value)? }),
             _ => {}
         }
@@ -156,6 +165,9 @@ pub(crate) async fn plan(call: Call) -> Answer {
 /// `GET /v1/history`.
 pub(crate) async fn history(call: Call) -> Answer {
     call.know(&["lease", "duty"])?;
+    for (what, name) in ["lease", "duty"].map(|what| (what, call.query(what))) {
+        name.map_or(Ok(()), |name| incumbent::check_name(what, name))?;
+    }
     let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
     let (lease, duty) = (call.query("lease"), call.query("duty"));
     let leases = snapshot.leases.iter().filter(|state| match (lease, duty) {

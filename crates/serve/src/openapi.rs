@@ -114,7 +114,7 @@ fn problems(route: &Route) -> Vec<u16> {
         statuses.extend([401, 403]);
     }
     if route.role > Some(Role::ReadOnly) {
-        statuses.push(413);
+        statuses.extend([408, 413]);
     }
     if route.body.is_some() {
         statuses.push(415);

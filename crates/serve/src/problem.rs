@@ -48,6 +48,7 @@ kinds! {
     NOT_FOUND = 404 "not-found" "There is no such thing";
     NO_SUCH_HOLD = 404 "no-such-hold" "There is no such hold";
     METHOD = 405 "method" "This can't be done with it";
+    SLOW = 408 "slow" "The body didn't come in time";
     HELD = 409 "held" "Somebody else holds the lease";
     NOBODY_LEADS = 409 "nobody-leads" "Nobody holds the lease";
     AMBIGUOUS = 409 "ambiguous" "Several members have this name";

@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::to_bytes;
 use axum::extract::{FromRequestParts, OriginalUri, RawPathParams, Request};
 use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -14,10 +13,11 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use serde_json::Value;
 
 use crate::access::Role;
+use crate::body;
 use crate::call::{Answer, Call, query};
 use crate::document::Schemas;
 use crate::peer::Peer;
-use crate::problem::{METHOD, NOT_FOUND, Problem, TOO_LARGE};
+use crate::problem::{METHOD, NOT_FOUND, Problem};
 use crate::routes;
 use crate::service::Service;
 
@@ -99,10 +99,8 @@ async fn admitted(service: &Service, route: &Route, request: Request) -> Answer 
     let parameters =
         parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let most = if route.path.ends_with("/serve") { LIST } else { BODY };
-    let body = to_bytes(body, most).await.map_err(|_| {
-        Problem::new(&TOO_LARGE, format!("the body has more than {most} bytes, or broke off"))
-    })?;
-    let query = query(parts.uri.query().unwrap_or_default());
+    let body = body::read(body, most, body::PATIENCE).await?;
+    let query = query(parts.uri.query().unwrap_or_default())?;
     let original = parts.extensions.get::<OriginalUri>().map(|uri| uri.0.path().to_owned());
     let path = original.unwrap_or_else(|| parts.uri.path().to_owned());
     let (service, headers) = (service.clone(), parts.headers);

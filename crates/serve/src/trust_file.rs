@@ -1,5 +1,9 @@
 //! The file by which a client on the same host knows how long it may trust: docs/http.md has its layout.
 
+#[cfg(target_os = "linux")]
+mod remains;
+
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
@@ -16,16 +20,26 @@ const LENGTH: usize = 128;
 #[derive(Debug)]
 pub(crate) struct TrustFiles {
     directory: Option<PathBuf>,
+    /// Locked for as long as this process lives.
+    _lock: Option<File>,
 }
 
 impl TrustFiles {
     /// In a directory of this process below the one that was chosen, or below the usual one.
     /// None are made where that can't be.
     pub(crate) fn new(below: Option<&Path>, run: &str) -> Self {
-        let directory = make(below, run).inspect_err(|why| {
+        let made = make(below, run).inspect_err(|why| {
             tracing::warn!(action = "serve", %why, "no trust files: clients have to ask over HTTP");
         });
-        Self { directory: directory.ok() }
+        let (directory, _lock) = made.ok().unzip();
+        Self { directory, _lock }
+    }
+
+    /// What is left if its process is killed: nothing is removed.
+    #[cfg(all(test, target_os = "linux"))]
+    fn killed(mut self) -> Option<File> {
+        self.directory = None;
+        self._lock.take()
     }
 
     /// A file for a hold, of which the end of trust is still 0.
@@ -47,7 +61,7 @@ impl Drop for TrustFiles {
 }
 
 #[cfg(target_os = "linux")]
-fn make(below: Option<&Path>, run: &str) -> Result<PathBuf, String> {
+fn make(below: Option<&Path>, run: &str) -> Result<(PathBuf, File), String> {
     use std::os::unix::fs::DirBuilderExt;
 
     let below = match below {
@@ -60,13 +74,15 @@ fn make(below: Option<&Path>, run: &str) -> Result<PathBuf, String> {
     if kind != TMPFS {
         return Err(format!("{} is not on tmpfs: choose a directory that is", below.display()));
     }
-    let directory = below.join(format!("incumbent-{run}"));
+    remains::sweep(&below, incumbent::clock::now());
+    let directory = below.join(format!("{}{run}", remains::PREFIX));
     let mut builder = std::fs::DirBuilder::new();
     builder.mode(0o711).create(&directory).map_err(why)?;
     // Whatever the umask took away.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
     std::fs::set_permissions(&directory, mode).map_err(why)?;
-    Ok(directory)
+    let lock = remains::claim(&directory).map_err(why)?;
+    Ok((directory, lock))
 }
 
 #[cfg(target_os = "linux")]
@@ -84,7 +100,7 @@ fn usual() -> PathBuf {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn make(_: Option<&Path>, _: &str) -> Result<PathBuf, String> {
+fn make(_: Option<&Path>, _: &str) -> Result<(PathBuf, File), String> {
     Err("only Linux has the clock for them".to_owned())
 }
 
@@ -92,6 +108,7 @@ fn make(_: Option<&Path>, _: &str) -> Result<PathBuf, String> {
 mod mapped {
     #![allow(unsafe_code, reason = "mapping a file, and referring to it, can't be written without")]
 
+    use std::fs::File;
     use std::io;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::{Path, PathBuf};
@@ -108,6 +125,7 @@ mod mapped {
     #[derive(Debug)]
     pub(crate) struct TrustFile {
         path: PathBuf,
+        file: File,
         page: *mut core::ffi::c_void,
     }
 
@@ -123,7 +141,7 @@ mod mapped {
 
             let mut options = std::fs::OpenOptions::new();
             // Never one that is there: a file belongs to one hold.
-            let mut file =
+            let mut file: File =
                 options.read(true).write(true).create_new(true).mode(0o644).open(&path)?;
             let mut bytes = Vec::with_capacity(LENGTH);
             bytes.extend_from_slice(b"INCTRST1");
@@ -137,10 +155,11 @@ mod mapped {
             file.set_permissions(std::fs::Permissions::from_mode(0o444))?;
             let access = ProtFlags::READ | ProtFlags::WRITE;
             // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
-            // The file has the whole length, nobody else may write to it, and it is never truncated.
+            // The file has the whole length, nobody else may write to it, and if its owner truncates it,
+            // it isn't touched any more.
             let page =
                 unsafe { mmap(ptr::null_mut(), LENGTH, access, MapFlags::SHARED, &file, 0) }?;
-            Ok(Self { path, page })
+            Ok(Self { path, file, page })
         }
 
         /// Where it is.
@@ -149,7 +168,16 @@ mod mapped {
         }
 
         /// Trust lasts until this moment; [`Moment::START`] ends it.
+        ///
+        /// It is mapped and not written, because a client must never read half of a number. But touching
+        /// a mapping whose file was cut off ends the process, so that its length is asked first: who cuts
+        /// it off within the nanoseconds in between would have to be its owner, or root.
         pub(crate) fn write(&self, until: Moment) {
+            if !self.file.metadata().is_ok_and(|it| it.len() >= LENGTH as u64) {
+                let file = self.path.display();
+                tracing::warn!(action = "hold", %file, "somebody cut off a trust file");
+                return;
+            }
             // SAFETY: the mapping is live, aligned to a page, and 16 bytes of it are there; the
             // kernel and other processes access these 8 bytes as a whole alone.
             let end = unsafe { AtomicU64::from_ptr(self.page.cast::<u64>().add(1)) };
@@ -167,7 +195,7 @@ mod mapped {
     }
 
     /// The id of this boot as bytes.
-    fn boot() -> io::Result<[u8; 16]> {
+    pub(super) fn boot() -> io::Result<[u8; 16]> {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
         let number = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32);
@@ -175,7 +203,7 @@ mod mapped {
         Ok(number.to_be_bytes())
     }
 
-    fn time_namespace() -> u64 {
+    pub(super) fn time_namespace() -> u64 {
         std::fs::metadata("/proc/self/ns/time").map_or(0, |found| found.ino())
     }
 
@@ -184,6 +212,19 @@ mod mapped {
         use std::time::Duration;
 
         use super::*;
+
+        #[test]
+        fn a_file_that_is_cut_off_is_not_touched_any_more() {
+            let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+            let path = directory.path().join("one");
+            let file = TrustFile::create(path.clone(), &[7; 16], 9).unwrap();
+            File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+            // Without the look at its length this would end the whole test by SIGBUS.
+            file.write(Moment::START + Duration::from_secs(1));
+            assert_eq!(std::fs::read(&path).unwrap(), b"");
+            drop(file);
+            assert!(!path.exists());
+        }
 
         #[test]
         fn a_file_says_until_when_and_is_never_taken_over() {

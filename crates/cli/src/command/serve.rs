@@ -37,7 +37,7 @@ const USUAL: &str = "127.0.0.1:7070";
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeArguments {
     /// Listen on this address and port [default: 127.0.0.1:7070, unless --unix is given]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Vec<SocketAddr>,
     /// Listen on a Unix socket at this path: its clients' deaths are noticed at once
     #[arg(long, value_name = "PATH")]
@@ -52,7 +52,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "NAME")]
     lease: Option<String>,
     /// Answer HAProxy's agent checks here: up if --lease is held here, otherwise maint
-    #[arg(long, value_name = "ADDRESS", requires = "lease")]
+    #[arg(long, value_name = "ADDRESS", requires = "lease", value_parser = address)]
     agent_check: Option<SocketAddr>,
     /// Let only those in who have a token in this file: role, name and token in each line
     #[arg(long, value_name = "FILE")]
@@ -66,6 +66,21 @@ pub(crate) struct ServeArguments {
     /// Below which directory trust files are made: one on tmpfs [default: /dev/shm]
     #[arg(long, value_name = "PATH")]
     trust_dir: Option<PathBuf>,
+}
+
+/// Reads an address and a port. Names aren't looked up: what is listened on is to be said plainly.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+        let local = text.strip_suffix(&port.map_or_else(String::new, |port| port.to_string()));
+        match (port, local) {
+            (Some(port), Some("" | ":" | "localhost:")) => format!(
+                "write the address too: 127.0.0.1:{port} for this machine alone, 0.0.0.0:{port} for \
+                 all that reach it"
+            ),
+            _ => "write an IP address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned(),
+        }
+    })
 }
 
 /// Serves until it is told to end, and then until no client may trust any more.

@@ -6,7 +6,41 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = commands();
     cases.extend(flags());
     cases.extend(running());
+    #[cfg(feature = "serve")]
+    cases.extend(serving());
     cases
+}
+
+/// Where to listen, and who may come.
+#[cfg(feature = "serve")]
+fn serving() -> Vec<Case> {
+    let tokens = |text: &str, value: &str, next: &str| {
+        refused(&["serve", "--listen", "127.0.0.1:0", "--token-file", "tokens"], value, next)
+            .file("tokens", text)
+            .by("chmod 600 tokens; exec \"$0\" \"$@\"")
+    };
+    vec![
+        refused(&["serve", "--listen", "localhost:7070"], "'localhost:7070'", "127.0.0.1:7070"),
+        refused(&["serve", "--listen", "7070"], "'7070'", "127.0.0.1:7070"),
+        refused(&["serve", "--listen", ":7070"], "':7070'", "127.0.0.1:7070"),
+        refused(&["serve", "--listen", "example.org:70"], "'example.org:70'", "such as 127.0.0.1"),
+        refused(&["serve", "--listen", "127.0.0.1"], "'127.0.0.1'", "such as 127.0.0.1:7070"),
+        refused(&["serve", "--listen", ""], "''", "127.0.0.1:7070"),
+        refused(&["serve", "--agent-check", "80", "--lease", "a"], "'80'", "127.0.0.1:80"),
+        refused(&["serve", "--ttl", "-5s"], "'-5s'", "such as 3s or 500ms"),
+        refused(
+            &["serve", "--token-file", "/nonexistent"],
+            "/nonexistent",
+            "a line for each token",
+        ),
+        tokens("operator alice hunter2", "line 1", "openssl rand -hex 16"),
+        tokens("operator 0123456789abcdef", "line 1", "operator alice"),
+        tokens(
+            "operator a 0123456789abcdef\nclient b 0123456789abcdef\n",
+            "line 2 has the same token as line 1",
+            "a token of its own",
+        ),
+    ]
 }
 
 fn commands() -> Vec<Case> {

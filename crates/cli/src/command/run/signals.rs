@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Code;
+use crate::interrupt::ignored;
 
 const HANGUP: i32 = 1;
 const INTERRUPT: i32 = 2;
@@ -63,13 +64,6 @@ pub(crate) fn ends(number: i32) -> bool {
 /// What a program ends with that a signal has ended.
 pub(crate) fn code(number: i32) -> Code {
     Code::Command(u8::try_from(128 + number).unwrap_or(u8::MAX))
-}
-
-/// The signals that this process ignores, one a bit.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Reaps what others leave to the first process of a container.

@@ -1,0 +1,104 @@
+//! Requests that aren't as they should be.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use common::Server;
+use serde_json::json;
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// What a server says to these very bytes, after which nothing more comes.
+fn said(server: &Server, bytes: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(server.tcp).unwrap();
+    stream.write_all(bytes.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    let _ = stream.read_to_string(&mut text);
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, text)
+}
+
+#[test]
+fn headers_that_decide_are_there_once() {
+    let server = Server::new(LONG);
+    let asked = |name: &str, one: &str, other: &str| {
+        let doubled = [(name, one), (name, other), ("connection", "close")];
+        let headers: Vec<_> = doubled.to_vec();
+        server.ask_with("PUT", "/v1/freeze", &headers, Some(json!({})))
+    };
+    for (name, one, other) in [
+        ("host", "localhost", "evil.example"),
+        ("host", "localhost", "localhost"),
+        ("origin", "http://localhost", "https://evil.example"),
+        ("sec-fetch-site", "same-origin", "cross-site"),
+        ("authorization", "Bearer a", "Bearer b"),
+        ("content-type", "application/json", "text/plain"),
+    ] {
+        let refused = asked(name, one, other);
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{name}");
+        assert!(refused.text.contains(name) && refused.text.contains("send it once"), "{name}");
+    }
+    assert!(server.get("/v1/intents").json()["intents"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_body_that_breaks_off_is_no_large_one() {
+    let server = Server::new(LONG);
+    let head = "PUT /v1/freeze HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+                content-type: application/json\r\n";
+    for (what, rest) in [
+        ("short", "content-length: 100\r\n\r\n{}"),
+        ("no size", "transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
+        ("no end", "transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"),
+    ] {
+        let (status, text) = said(&server, &format!("{head}{rest}"));
+        // Where nothing more can be said, the connection is closed without a word.
+        assert!(status == 400 || text.is_empty(), "{what}: {text}");
+        assert!(!text.contains("too-large"), "{what}: {text}");
+    }
+    assert!(server.get("/v1/intents").json()["intents"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn questions_that_mean_nothing_are_refused() {
+    let server = Server::new(LONG);
+    for (path, value) in [
+        ("/v1/plan?drain=x&cordon=y", "drain and for cordon"),
+        ("/v1/plan?drain=x&drain=y", "drain and for drain"),
+        ("/v1/plan?drain=%00", "\"\\0\""),
+        ("/v1/plan?undrain=%00", "\"\\0\""),
+        ("/v1/plan?drain=", "node name is empty"),
+        ("/v1/plan?cordon=%e2%80%8b", "node name is empty"),
+        ("/v1/plan?move=work/a&to=%07", "\\u{7}"),
+        ("/v1/plan?drain=%ff", "%ff"),
+        ("/v1/history?lease=%ff", "%ff"),
+        ("/v1/history?lease=a%0a", "control character"),
+        ("/v1/history?duty=", "duty name is empty"),
+    ] {
+        let refused = server.get(path);
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{path}");
+        let said = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(said.contains(value), "{path}: {said}");
+    }
+    for path in ["/v1/plan?drain=x", "/v1/plan", "/v1/history?lease=x", "/v1/history?duty=work"] {
+        assert_eq!(server.get(path).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn names_that_nobody_can_see_are_refused() {
+    let server = Server::new(LONG);
+    for name in ["\u{202e}", "\u{200b}\u{200b}", "\u{feff} "] {
+        let refused = server.ask("POST", "/v1/leases/x/acquire", Some(json!({ "name": name })));
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{name:?}");
+    }
+    let refused = server.ask("POST", "/v1/leases/%E2%80%AE/acquire", Some(json!({ "name": "a" })));
+    assert_eq!(refused.status, 400);
+}
