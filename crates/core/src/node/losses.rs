@@ -123,8 +123,6 @@ impl Node {
         record.holder = None;
         if lease.loss.is_some() {
             record.term = self.next_term(lease);
-            // No beat shows that the store hasn't forgotten once more: who takes it waits.
-            record.lost = record.term;
         }
         self.rewrite(now, name, record);
     }
