@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::{HeaderValue, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -188,6 +189,7 @@ async fn converse(
     let stream = TokioIo::new(Connection::new(stream, Arc::clone(&peer)));
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&peer));
+        name_host(&mut request);
         let mut router = router.clone();
         async move { router.call(request.map(Body::new)).await }
     });
@@ -198,7 +200,6 @@ async fn converse(
         .header_read_timeout(HEADERS)
         .max_buf_size(HEADER_BYTES)
         .keep_alive(true);
-    #[cfg(feature = "http2")]
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -208,6 +209,15 @@ async fn converse(
     let conversation = watcher.watch(builder.serve_connection(stream, answer).into_owned());
     // How it ended is noted by the connection itself.
     let _ = conversation.await;
+}
+
+/// HTTP/2 names the host elsewhere. If it is named in both places, and not the same, there are two.
+fn name_host(request: &mut hyper::Request<Incoming>) {
+    let named = request.uri().authority().and_then(|it| HeaderValue::from_str(it.as_str()).ok());
+    let Some(named) = named else { return };
+    if request.headers().get(header::HOST) != Some(&named) {
+        request.headers_mut().append(header::HOST, named);
+    }
 }
 
 impl fmt::Display for Address {
