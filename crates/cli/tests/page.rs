@@ -285,90 +285,104 @@ fn what_a_store_holds_never_becomes_markup() {
     stage.is_clean();
 }
 
+/// A stage with two workers on which all runs, to be used by the keyboard alone.
+struct Keyboard {
+    stage: Stage,
+    _workers: [(incumbent::Node, incumbent::Serving); 2],
+}
+
+impl Keyboard {
+    fn new() -> Self {
+        let stage = Stage::new(&[]);
+        let _workers = ["billing-1", "billing-2"].map(|name| worker(&stage.trial, name, DUTIES));
+        stage.until_told("all run", &["duties"], |it| {
+            let duties = it["duties"].as_array().unwrap();
+            duties.iter().filter(|duty| duty["state"] == "active").count() == 4
+        });
+        stage.open("");
+        Self { stage, _workers }
+    }
+
+    fn press(&self, keys: &str) {
+        self.stage.browser.press(keys);
+    }
+
+    /// The text of what has the focus.
+    fn focus(&self) -> String {
+        let script = "return document.activeElement?.textContent ?? ''";
+        self.stage.browser.script(script).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Goes on with the tabulator until this has the focus.
+    #[track_caller]
+    fn reach(&self, text: &str) {
+        until(text, || {
+            self.press(key::TAB);
+            (self.focus() == text).then_some(())
+        });
+    }
+}
+
 #[test]
-fn keyboard_alone_suffices() {
-    let stage = Stage::new(&[]);
-    let _one = worker(&stage.trial, "billing-1", DUTIES);
-    let _two = worker(&stage.trial, "billing-2", DUTIES);
-    stage.until_told("all run", &["duties"], |it| {
-        it["duties"].as_array().unwrap().iter().filter(|duty| duty["state"] == "active").count()
-            == 4
-    });
-    stage.open("");
-    let press = |keys: &str| stage.browser.press(keys);
-    let focus = || {
-        stage
-            .browser
-            .script("return document.activeElement?.textContent ?? ''")
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
-    };
+fn keyboard_alone_suffices_to_find_a_node_and_drain_it() {
+    let keyboard = Keyboard::new();
+    let stage = &keyboard.stage;
     // The first stop is the way past the head of the page.
-    press(key::TAB);
-    assert_eq!(focus(), "Skip to the content");
-    press("n");
+    keyboard.press(key::TAB);
+    assert_eq!(keyboard.focus(), "Skip to the content");
+    keyboard.press("n");
     stage.shows("#view h1", "Nodes");
-    press("/");
-    press("billing-2");
-    stage.until(
-        "one is left",
-        "return document.querySelectorAll('.nodes-table .v-row').length === 1",
-    );
-    press(key::TAB);
-    assert_eq!(focus(), "billing-2");
-    press(key::ENTER);
-    stage.until(
-        "its details have the focus",
-        "return document.activeElement.closest('#detail h2') !== null",
-    );
+    keyboard.press("/");
+    keyboard.press("billing-2");
+    let rows = "return document.querySelectorAll('.nodes-table .v-row').length === 1";
+    stage.until("one is left", rows);
+    keyboard.press(key::TAB);
+    assert_eq!(keyboard.focus(), "billing-2");
+    keyboard.press(key::ENTER);
+    let heading = "return document.activeElement.closest('#detail h2') !== null";
+    stage.until("its details have the focus", heading);
     // Updates come all the time, and must not take the focus away.
-    until("the button is reached", || {
-        press(key::TAB);
-        (focus() == "Drain").then_some(())
-    });
+    keyboard.reach("Drain");
     pause(Duration::from_millis(3500));
-    assert_eq!(focus(), "Drain", "it was lost by an update");
-    press(key::ENTER);
-    stage.until(
-        "it can be confirmed",
-        "return document.querySelector('dialog [data-confirm]')?.disabled === false",
-    );
+    assert_eq!(keyboard.focus(), "Drain", "it was lost by an update");
+    keyboard.press(key::ENTER);
+    let ready = "return document.querySelector('dialog [data-confirm]')?.disabled === false";
+    stage.until("it can be confirmed", ready);
     until("the confirmation is reached", || {
-        press(key::TAB);
-        (stage.browser.script("return document.activeElement.matches('[data-confirm]')") == true)
-            .then_some(())
+        keyboard.press(key::TAB);
+        let reached = "return document.activeElement.matches('[data-confirm]')";
+        (stage.browser.script(reached) == true).then_some(())
     });
-    press(key::ENTER);
+    keyboard.press(key::ENTER);
     stage.until_told("it is drained", &["duties"], |it| {
         it["duties"].as_array().unwrap().iter().all(|duty| duty["node"] == "billing-1")
     });
-    press(key::ESCAPE);
+    keyboard.press(key::ESCAPE);
     stage.until("the details are closed", "return document.querySelector('#detail').hidden");
-    // In the grid: down a row, to the right into its duties, and in.
-    press("d");
+    stage.is_clean();
+}
+
+#[test]
+fn keyboard_alone_suffices_in_the_grid_and_in_the_timeline() {
+    let keyboard = Keyboard::new();
+    let stage = &keyboard.stage;
+    // In the grid: down a row and up again, to the right into its duties, and in.
+    keyboard.press("d");
     stage.shows(".grid-table", "billing-1");
-    until("the first row is reached", || {
-        press(key::TAB);
-        (focus() == "billing-1").then_some(())
-    });
-    press(key::DOWN);
-    assert_eq!(focus(), "billing-2");
-    stage.browser.press("\u{e013}");
-    press(key::RIGHT);
-    press(key::ENTER);
-    stage.until(
-        "a duty is shown",
-        "return document.querySelector('#detail .kind')?.textContent === 'Duty'",
-    );
-    // In the timeline.
-    press("o");
-    until("a lease is reached", || {
-        press(key::TAB);
-        (focus() == "incumbent/leader").then_some(())
-    });
-    press(key::RIGHT);
-    stage.until("a band tells its story", "return document.querySelector('.tip')?.hidden === false && document.querySelector('.tip').textContent.includes('leads in term')");
+    keyboard.reach("billing-1");
+    keyboard.press(key::DOWN);
+    assert_eq!(keyboard.focus(), "billing-2");
+    keyboard.press("\u{e013}");
+    keyboard.press(key::RIGHT);
+    keyboard.press(key::ENTER);
+    let kind = "return document.querySelector('#detail .kind')?.textContent === 'Duty'";
+    stage.until("a duty is shown", kind);
+    keyboard.press("o");
+    keyboard.reach("incumbent/leader");
+    keyboard.press(key::RIGHT);
+    let story = "const tip = document.querySelector('.tip');
+        return tip?.hidden === false && tip.textContent.includes('leads in term')";
+    stage.until("a band tells its story", story);
     stage.is_clean();
 }
 
