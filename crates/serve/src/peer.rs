@@ -140,8 +140,12 @@ impl Peer {
     pub(crate) async fn dead(&self) {
         #[cfg(target_os = "linux")]
         if let Some(process) = &self.process {
-            self.closed().await;
             process.ended().await;
+            // A process closes all that it has before its end is told. Requests that it has sent ahead would
+            // keep this from being read; if others have the connection too, it isn't so yet.
+            if !self.socket.is_hung_up() {
+                self.closed().await;
+            }
             return;
         }
         std::future::pending::<()>().await;

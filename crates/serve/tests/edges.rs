@@ -102,3 +102,32 @@ fn names_that_nobody_can_see_are_refused() {
     let refused = server.ask("POST", "/v1/leases/%E2%80%AE/acquire", Some(json!({ "name": "a" })));
     assert_eq!(refused.status, 400);
 }
+
+/// Sends a hold and, before it is answered, another request; then it waits for its end.
+const PIPELINING: &str = r#"
+import socket, sys, time
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+body = b'{"name": "a"}'
+client.sendall(b"POST /v1/leases/scheduler/hold HTTP/1.1\r\nhost: localhost\r\n"
+               b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+               + b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
+time.sleep(600)
+"#;
+
+/// What a client has sent ahead keeps the end of its connection from being read, and nobody from seeing its death.
+#[test]
+fn requests_that_were_sent_ahead_do_not_hide_the_death_of_a_client() {
+    let server = Server::new(LONG);
+    let mut client = std::process::Command::new("python3")
+        .args(["-c", PIPELINING, server.unix.to_str().unwrap()])
+        .spawn()
+        .unwrap();
+    let leads = |name: &str| server.get("/?lease=scheduler").json()["name"] == name;
+    common::wait_until("it leads", || leads("a"));
+    let _second = server.hold_here("scheduler", json!({ "name": "b" }));
+    client.kill().unwrap();
+    client.wait().unwrap();
+    // The next line that could not be sent comes in minutes.
+    common::wait_until("the next leads", || leads("b"));
+}
