@@ -90,6 +90,7 @@ impl Duty {
     /// Says what the duty is at, for people: [`Cluster::duties`](crate::Cluster::duties) shows
     /// it, from the node's next report on. 200 characters are kept.
     pub fn progress(&self, text: impl Into<String>) {
+        self.term.progressed();
         let (duty, text) = (self.id.clone(), text.into());
         self.term.commands.send(Command::Progress { duty, term: self.term.number(), text });
     }
@@ -98,6 +99,7 @@ impl Duty {
     /// Said again, or elsewhere, it changes nothing.
     pub fn ready(&self) {
         if !self.ready.swap(true, Ordering::AcqRel) {
+            self.term.progressed();
             self.tell(DutyStatus::Active);
         }
     }

@@ -72,6 +72,7 @@ pub(crate) struct TaskStart {
     pub(crate) grace: Duration,
     pub(crate) margin: Duration,
     pub(crate) overrun: Overrun,
+    pub(crate) watchdog: Option<Duration>,
     pub(crate) pauses: (Duration, Duration),
     pub(crate) keep: Keep,
 }
@@ -92,6 +93,7 @@ impl LeaderTask {
             grace: start.grace,
             margin: start.margin,
             overrun: start.overrun,
+            watchdog: start.watchdog,
             pauses: start.pauses,
             stop: lead.stop.clone(),
             current: Arc::clone(&lead.current),

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use crate::document::answer;
 
 pub(crate) use asked::{
-    HoldRequest, NothingRequest, OnClose, PinRequest, ReportRequest, Reported, ServeRequest,
-    ToRequest, TrustRequest, Wait,
+    HoldRequest, NothingRequest, OnClose, PinRequest, ProgressRequest, ReportRequest, Reported,
+    ServeRequest, ToRequest, TrustRequest, Wait,
 };
 pub(crate) use made::{cursor, millis};
 

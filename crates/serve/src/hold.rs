@@ -32,9 +32,14 @@ pub(crate) struct Hold {
     pub(crate) address: Option<String>,
     pub(crate) ttl: Duration,
     pub(crate) grace: Duration,
+    /// How long the work may report no progress.
+    pub(crate) watchdog: Option<Duration>,
+    /// When it last did; 0 before it has started.
+    progress: AtomicU64,
     pub(crate) ledger: Ledger,
     /// The hold of the client that serves the family, if this is a run of one of its duties.
     above: Option<Arc<Hold>>,
+    family: bool,
     /// When the client was last heard of, and when a line was last handed to its connection.
     heard: AtomicU64,
     taken: AtomicU64,
@@ -61,6 +66,8 @@ pub(crate) enum Why {
     Resigned,
     Shutdown,
     Unheard,
+    /// The work reported no progress for as long as it promised to.
+    Stuck,
     Deleted,
     Closed,
     Ended,
@@ -91,6 +98,8 @@ pub(crate) enum Report {
     Stopped,
     /// It has ended by an error.
     Failed(String),
+    /// What the run is at, for people.
+    Progress(String),
 }
 
 impl Why {
@@ -100,6 +109,7 @@ impl Why {
             Self::Resigned => "resigned",
             Self::Shutdown => "shutdown",
             Self::Unheard => "unheard",
+            Self::Stuck => "stuck",
             Self::Deleted => "deleted",
             Self::Closed => "closed",
             Self::Ended => "ended",
@@ -111,6 +121,7 @@ impl Why {
                 Loss::Closed(_) => "expired",
                 Loss::Vanished => "vanished",
                 Loss::Superseded => "superseded",
+                Loss::Stuck => "stuck",
                 Loss::Broken => "broken",
             },
         }
@@ -121,7 +132,7 @@ impl Hold {
     /// One that waits, and the orders that it gets.
     pub(crate) fn new(start: Start) -> (Arc<Self>, mpsc::UnboundedReceiver<Order>) {
         let (sender, orders) = mpsc::unbounded_channel();
-        let Start { id, lease, candidate, address, ttl, grace, above } = start;
+        let Start { id, lease, candidate, address, ttl, grace, watchdog, family, above } = start;
         let now = clock::now().as_nanos();
         let hold = Arc::new(Self {
             name: hex(&id),
@@ -131,8 +142,11 @@ impl Hold {
             address,
             ttl,
             grace,
+            watchdog,
+            progress: AtomicU64::new(0),
             ledger: Ledger::default(),
             above,
+            family,
             heard: AtomicU64::new(now),
             taken: AtomicU64::new(now),
             term: OnceLock::new(),
@@ -145,6 +159,11 @@ impl Hold {
     /// How often a client elsewhere has to be heard of.
     pub(crate) fn renew(&self) -> Duration {
         self.ttl / 3
+    }
+
+    /// Whether it is for a lease that the client itself stands for.
+    pub(crate) fn is_of_lease(&self) -> bool {
+        !self.family && self.above.is_none()
     }
 
     /// Whether it is a run of a duty.
@@ -177,6 +196,18 @@ impl Hold {
     /// have stopped right after that.
     pub(crate) fn hear_reading(&self) {
         self.heard_at(Moment::from_nanos(self.taken.load(Ordering::Acquire)));
+    }
+
+    /// The work has started, or comes on.
+    pub(crate) fn progressed(&self) {
+        self.progress.fetch_max(clock::now().as_nanos(), Ordering::AcqRel);
+    }
+
+    /// When the work will have been silent for too long, unless it reports something. Nothing if it
+    /// promised nothing, or hasn't started.
+    pub(crate) fn stuck_at(&self) -> Option<Moment> {
+        let last = self.progress.load(Ordering::Acquire);
+        self.watchdog.filter(|_| last != 0).map(|patience| Moment::from_nanos(last) + patience)
     }
 
     /// It has a term, and is held.
@@ -253,6 +284,9 @@ pub(crate) struct Start {
     pub(crate) address: Option<String>,
     pub(crate) ttl: Duration,
     pub(crate) grace: Duration,
+    pub(crate) watchdog: Option<Duration>,
+    /// It is that of a client that serves a family, and no lease's.
+    pub(crate) family: bool,
     pub(crate) above: Option<Arc<Hold>>,
 }
 

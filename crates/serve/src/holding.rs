@@ -196,6 +196,12 @@ pub(crate) fn party(peer: Option<&Peer>) -> Party {
     peer.map_or(Party::Unknown, Peer::party)
 }
 
+/// How long work may report no progress.
+pub(crate) fn watchdog(text: Option<&str>) -> Result<Option<Duration>, Problem> {
+    let (least, most) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
+    text.map(|text| span::read("watchdog", text, least, most)).transpose()
+}
+
 /// What a client asks for, checked.
 struct Asked {
     lease: String,
@@ -205,6 +211,7 @@ struct Asked {
     /// Zero: one attempt.
     wait: Duration,
     on_close: OnClose,
+    watchdog: Option<Duration>,
 }
 
 /// A member for a client.
@@ -232,7 +239,8 @@ impl Asked {
             Some(Wait::Long(wait)) => span::read("wait", wait, second / 1000, LONGEST_WAIT)?,
         };
         let on_close = request.on_close.unwrap_or_default();
-        Ok(Self { lease, request, ttl, grace, wait, on_close })
+        let watchdog = watchdog(request.watchdog.as_deref())?;
+        Ok(Self { lease, request, ttl, grace, wait, on_close, watchdog })
     }
 
     /// Makes a member for the client, and for nobody else.
@@ -264,6 +272,8 @@ impl Asked {
             address: self.request.address.clone(),
             ttl: self.ttl,
             grace: self.grace,
+            watchdog: self.watchdog,
+            family: false,
             above: None,
         };
         Ok(Joined { node, start })

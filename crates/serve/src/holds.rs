@@ -1,6 +1,6 @@
 //! All holds of this server, and their limits.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub(crate) struct Holds {
     ended: Mutex<VecDeque<Ended>>,
     /// Who gave which lease up, and stands back until then.
     resting: Mutex<HashMap<(String, String), Moment>>,
+    /// How often who held which lease came to nothing.
+    stuck: Mutex<BTreeMap<(String, String), u64>>,
     places: Mutex<HashMap<Party, usize>>,
     each: usize,
     stopping: AtomicBool,
@@ -61,6 +63,7 @@ impl Default for Holds {
             held: RwLock::default(),
             ended: Mutex::default(),
             resting: Mutex::default(),
+            stuck: Mutex::default(),
             places: Mutex::default(),
             each: EACH,
             stopping: AtomicBool::new(false),
@@ -145,6 +148,13 @@ impl Holds {
 
     /// The hold tells nothing any more.
     pub(crate) fn ended(&self, hold: &Hold, why: Why) {
+        if why == Why::Stuck && hold.is_of_lease() {
+            let mut stuck = lock(&self.stuck);
+            let who = (hold.lease.clone(), hold.candidate.clone());
+            if stuck.len() < ENDED || stuck.contains_key(&who) {
+                *stuck.entry(who).or_default() += 1;
+            }
+        }
         let mut ended = lock(&self.ended);
         if ended.len() >= ENDED {
             ended.pop_front();
@@ -172,6 +182,11 @@ impl Holds {
     pub(crate) fn holder(&self, lease: &str) -> Option<Arc<Hold>> {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
         held.get(lease).filter(|hold| hold.is_held()).cloned()
+    }
+
+    /// How often who held which lease came to nothing, by lease and name.
+    pub(crate) fn stuck(&self) -> BTreeMap<(String, String), u64> {
+        lock(&self.stuck).clone()
     }
 
     /// All that are not over.

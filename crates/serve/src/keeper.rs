@@ -173,7 +173,7 @@ impl Keeper {
         if let End::Later(_) = end {
             self.outwait().await;
         }
-        if matches!(why, Why::Resigned) {
+        if matches!(why, Why::Resigned | Why::Stuck) {
             self.service.holds().rest(&self.hold);
         }
         let _ = tokio::time::timeout(CONFIRM, kept.release()).await;
@@ -187,6 +187,7 @@ impl Keeper {
             self.hold.ledger.keep(file);
         }
         self.hold.begin(term);
+        self.hold.progressed();
         self.service.holds().held(&self.hold);
         // The client was waiting for this, and has now its time to be heard of.
         if self.lines.is_none() {
@@ -211,7 +212,12 @@ impl Keeper {
             if let Some((why, _)) = stopping.filter(|(_, end)| now >= *end) {
                 return End::Later(why);
             }
-            let due = stopping.map_or(LONGEST, |(_, end)| end.since(now).min(LONGEST));
+            let stuck_at = self.hold.stuck_at().filter(|_| stopping.is_none());
+            if stuck_at.is_some_and(|at| now >= at) {
+                return End::Later(Why::Stuck);
+            }
+            let next = stopping.map(|(_, end)| end).or(stuck_at);
+            let due = next.map_or(LONGEST, |end| end.since(now).min(LONGEST));
             tokio::select! {
                 biased;
                 order = self.orders.recv() => match order {
@@ -271,7 +277,7 @@ impl Keeper {
             Some(term) => json!({ "term": term, "why": why.as_str() }),
             None => json!({ "why": why.as_str() }),
         };
-        if why == Why::Unheard && term.is_some() {
+        if matches!(why, Why::Unheard | Why::Stuck) && term.is_some() {
             self.say("stopping", line.clone());
         }
         self.say("lost", line);

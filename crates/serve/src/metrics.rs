@@ -15,6 +15,9 @@ use crate::problem::{Problem, STORE};
 use crate::service::Service;
 use crate::snapshot::Snapshot;
 
+/// What `incumbent_leases_lost_total` is.
+const LOST: &str = "Terms that ended, by reason.";
+
 /// What hangs on the store is left out if it takes longer: a scrape shall not wait for a store that is away.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -135,12 +138,7 @@ impl Page {
         );
         for (reason, count) in &lease.lost {
             let labels = [("lease", lease.lease.as_str()), ("reason", *reason)];
-            self.add(
-                "incumbent_leases_lost_total",
-                "Terms that ended, by reason.",
-                &labels,
-                counter(*count),
-            );
+            self.add("incumbent_leases_lost_total", LOST, &labels, counter(*count));
         }
         let said = "How long nobody led, as far as this node saw.";
         let leaderless = Number::Counter(lease.leaderless.as_secs_f64());
@@ -152,7 +150,7 @@ impl Page {
     /// Leases that clients of this server hold or wait for.
     fn holds(&mut self, service: &Service) {
         let mut known: BTreeMap<(String, String), (bool, u64)> = BTreeMap::new();
-        for hold in service.holds().all() {
+        for hold in service.holds().all().iter().filter(|hold| hold.is_of_lease()) {
             let term = hold.term().map_or(0, |(term, _)| term.number());
             // Several clients may have one name: a series is there once.
             let of = known.entry((hold.lease.clone(), hold.candidate.clone())).or_default();
@@ -160,6 +158,10 @@ impl Page {
         }
         for ((lease, candidate), (held, term)) in &known {
             self.held(lease, Some(candidate), *held, *term);
+        }
+        for ((lease, candidate), count) in &service.holds().stuck() {
+            let labels = [("lease", lease.as_str()), ("node", candidate), ("reason", "stuck")];
+            self.add("incumbent_leases_lost_total", LOST, &labels, counter(*count));
         }
     }
 

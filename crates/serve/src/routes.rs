@@ -8,8 +8,8 @@ use crate::documents::{
     AskedDocument, AuditDocument, ClusterDocument, DutiesDocument, DutyDocument,
     ExplanationDocument, HealthDocument, HistoryDocument, HoldDocument, HoldRequest,
     IntentsDocument, LeaseDocument, LeasesDocument, MembersDocument, NameDocument, NothingRequest,
-    PinRequest, PlanDocument, ReportRequest, RoleDocument, ServeRequest, ToRequest, TrustDocument,
-    TrustRequest,
+    PinRequest, PlanDocument, ProgressRequest, ReportRequest, RoleDocument, ServeRequest,
+    ToRequest, TrustDocument, TrustRequest,
 };
 use crate::route::{Route, Run, Shape, run};
 use crate::{audit, events, holding, looking, metrics, openapi, page, roles, serving, steering};
@@ -231,6 +231,12 @@ fn servings() -> Vec<Route> {
         .body(ServeRequest::schema)
         .empty(200, "JSON lines, or server-sent events if asked for")
         .problems(&[429, 503]),
+        get("/v1/holds/{id}/progress", "The work comes on", run(serving::progress))
+            .of(Method::POST)
+            .by(client)
+            .body(ProgressRequest::schema)
+            .empty(204, "taken note of")
+            .problems(&[404, 410]),
         get("/v1/holds/{id}/report", "How a duty stands", run(serving::report))
             .of(Method::POST)
             .by(client)

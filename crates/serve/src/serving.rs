@@ -15,9 +15,10 @@ use incumbent::{ClusterLead, DutyDescription, FamilyWork, Node, ServeError};
 use tokio::sync::mpsc;
 
 use crate::call::{Answer, Call};
-use crate::documents::{ReportRequest, Reported, ServeRequest};
+use crate::documents::{ProgressRequest, ReportRequest, Reported, ServeRequest};
 use crate::hold::{Hold, Order, Report, Stage, Start, Stream, draw};
-use crate::holding::{GRACE, JOIN, LONGEST_GRACE, party, status};
+use crate::holding::{GRACE, JOIN, LONGEST_GRACE, party, status, watchdog};
+use crate::holds::Holds;
 use crate::lines::{Format, Lines};
 use crate::problem::{Problem, STORE};
 use crate::service::Service;
@@ -91,12 +92,32 @@ pub(crate) async fn report(call: Call) -> Answer {
     Ok(status(StatusCode::NO_CONTENT))
 }
 
+/// `POST /v1/holds/{id}/progress`.
+pub(crate) async fn progress(call: Call) -> Answer {
+    call.know(&[])?;
+    let text = call.body::<ProgressRequest>()?.text;
+    let hold = call.service.holds().find(call.parameter("id"))?;
+    if let Stage::Over(why) = hold.stage() {
+        return Err(Holds::gone(&hold.lease, hold.term().map(|(term, _)| term.number()), why));
+    }
+    if hold.term().is_none() {
+        return Err(Problem::bad("nothing is held yet, so that nothing can come on"));
+    }
+    hold.hear();
+    hold.progressed();
+    if let Some(text) = text.filter(|_| hold.is_run()) {
+        hold.order(Order::Report(Report::Progress(text)));
+    }
+    Ok(status(StatusCode::NO_CONTENT))
+}
+
 /// What a client asks for, checked.
 struct Asked {
     family: String,
     request: ServeRequest,
     ttl: Duration,
     grace: Duration,
+    watchdog: Option<Duration>,
 }
 
 impl Asked {
@@ -111,6 +132,7 @@ impl Asked {
             Some(grace) => span::read("grace", grace, Duration::ZERO, LONGEST_GRACE)?,
             None => GRACE,
         };
+        let watchdog = watchdog(request.watchdog.as_deref())?;
         if request.duties.len() > DUTIES {
             let said = format!(
                 "{} duties are listed: {DUTIES} are the most for one client. Let each list a part of them",
@@ -118,7 +140,7 @@ impl Asked {
             );
             return Err(Problem::bad(said));
         }
-        Ok(Self { family: call.parameter("family").to_owned(), request, ttl, grace })
+        Ok(Self { family: call.parameter("family").to_owned(), request, ttl, grace, watchdog })
     }
 
     /// Makes a member for the client, and for nobody else.
@@ -158,6 +180,8 @@ impl Asked {
             address: self.request.address.clone(),
             ttl: self.ttl,
             grace: self.grace,
+            watchdog: self.watchdog,
+            family: true,
             above: None,
         })
     }

@@ -101,6 +101,10 @@ fn every_answer_is_as_the_document_describes_it() {
             let at = format!("{method} {path} -> {}", reply.status);
             let described = &operation["responses"][reply.status.to_string()];
             assert!(described.is_object(), "{at} isn't described: {}", reply.text);
+            if reply.status == 204 {
+                assert_eq!(reply.text, "", "{at}");
+                continue;
+            }
             let kind = &reply.headers["content-type"];
             let schema = &described["content"][kind]["schema"];
             assert!(schema.is_object(), "{at}: {kind} isn't described");

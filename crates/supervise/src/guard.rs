@@ -81,6 +81,8 @@ impl Guard {
         let guardian = launch::own_program(crate::GUARDIAN)
             .args(&plan.command)
             .env_remove("NOTIFY_SOCKET")
+            .env_remove("WATCHDOG_PID")
+            .env_remove("WATCHDOG_USEC")
             // It may hold a password, and the command can read the environment of its ancestors.
             .env_remove("INCUMBENT_STORE")
             .stdin(launch::speaks_through(end))

@@ -9,6 +9,7 @@ mod once;
 mod round;
 mod signals;
 mod term;
+mod watchdog;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -69,6 +70,9 @@ pub(crate) struct RunArguments {
     /// How long before its lease runs out, for no beat gets through, it is asked to [default: ttl/20]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     last_grace: Option<Duration>,
+    /// Kill the command, and free the lease, if it says nothing for so long: it has to send WATCHDOG=1 to NOTIFY_SOCKET, as with systemd
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    watchdog: Option<Duration>,
     /// Run this by the shell when the lease was lost and the command has ended
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,

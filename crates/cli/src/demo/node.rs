@@ -195,6 +195,7 @@ fn reason(why: Loss) -> &'static str {
         Loss::Closed(MemberState::Alive | MemberState::Left) => "closed",
         Loss::Vanished => "its record is gone",
         Loss::Superseded => "the store names another",
+        Loss::Stuck => "the work is stuck",
         Loss::Broken => "incumbent itself failed",
     }
 }

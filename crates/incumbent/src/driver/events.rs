@@ -160,6 +160,11 @@ impl Driver {
 
     /// Ends a term. The program knows before anybody else is told.
     pub(super) fn lost(&mut self, tenure: &Tenure, why: Loss, abrupt: bool) {
+        let why = match why {
+            // The watchdog gave it up, and nobody else.
+            Loss::Resigned | Loss::WorkEnded if tenure.is_stuck() => Loss::Stuck,
+            why => why,
+        };
         if !tenure.end(why, abrupt) {
             return;
         }

@@ -46,6 +46,7 @@ pub struct Family {
     overrun: Overrun,
     restart: Restart,
     refresh: Duration,
+    watchdog: Option<Duration>,
     prepare: Option<Hook>,
 }
 
@@ -93,6 +94,7 @@ impl Family {
                 give_up: 3,
             },
             refresh: Duration::from_secs(30),
+            watchdog: None,
             prepare: None,
         }
     }
@@ -253,6 +255,16 @@ impl Family {
         self
     }
 
+    /// Promises that a duty reports progress at least so often, from its start on: by
+    /// [`Term::progressed`](crate::Term::progressed) or [`Duty::progress`]. After a silence of that length it is
+    /// ended and counts as failed, so that it is started again, and elsewhere after
+    /// [so many failures](Self::give_up_after). Where it blocks, another node shall try at once.
+    #[must_use]
+    pub fn watchdog(mut self, patience: Duration) -> Self {
+        self.watchdog = Some(patience);
+        self
+    }
+
     /// How one duty is run, as a task of the tokio runtime on which the node joined.
     pub fn run<F, Fut>(self, work: F) -> FamilyWork
     where
@@ -321,6 +333,7 @@ impl FamilyWork {
             job: job(workers),
             waits_for_ready: family.waits_for_ready,
             overrun: family.overrun,
+            watchdog: family.watchdog,
             restart: family.restart,
             parts: std::sync::Mutex::default(),
             running: watch::Sender::new(0),

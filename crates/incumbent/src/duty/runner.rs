@@ -47,10 +47,20 @@ impl Runner {
         loop {
             let began = clock::now();
             let duty = Duty::new(self.duty.clone(), self.term.anew(), &self.staff);
+            self.hold.tenure.not_started();
             let mut run = self.staff.job.start(duty.clone());
             let end = tokio::select! {
                 biased;
                 end = &mut run.ended => end,
+                () = self.hold.tenure.stuck(self.staff.watchdog) => {
+                    match self.end_stuck(&mut run, &duty).await {
+                        Some(end) => end,
+                        None => {
+                            self.finish(run, &duty).await;
+                            return;
+                        }
+                    }
+                }
                 _ = self.hold.tenure.ended() => {
                     self.finish(run, &duty).await;
                     return;
@@ -70,6 +80,31 @@ impl Runner {
                 _ = self.hold.tenure.ended() => return,
                 () = thread::sleep_until(clock::now() + pause) => {}
             }
+        }
+    }
+
+    /// The duty reports no progress: it is ended at once, and failed. Nothing if it can't be ended before it is
+    /// told to stop: another node shall have it.
+    async fn end_stuck(&self, run: &mut Running, duty: &Duty) -> Option<End> {
+        let patience = self.staff.watchdog.unwrap_or_default();
+        let error = format!("it reported no progress for {patience:?}");
+        tracing::error!(duty = %self.duty, term = self.term.number(), action = "stuck", ?patience, "the duty reports no progress: it is ended");
+        run.abort();
+        let soon = clock::now() + self.margin / 4;
+        tokio::select! {
+            biased;
+            _ = &mut run.ended => return Some(End::Failed { error, led: true }),
+            () = thread::sleep_until(soon) => {}
+        }
+        duty.tell(DutyStatus::Failing {
+            times: self.staff.restart.give_up,
+            error: error.clone(),
+            gave_up: true,
+        });
+        tokio::select! {
+            biased;
+            _ = &mut run.ended => Some(End::Failed { error, led: true }),
+            _ = self.hold.tenure.ended() => None,
         }
     }
 

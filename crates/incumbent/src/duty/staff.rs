@@ -23,6 +23,8 @@ pub(crate) struct Staff {
     pub(crate) grace: Duration,
     pub(crate) waits_for_ready: bool,
     pub(crate) overrun: Overrun,
+    /// How long a duty may report no progress.
+    pub(crate) watchdog: Option<Duration>,
     pub(crate) restart: Restart,
     /// What composite duties are made of, as this node's list says.
     pub(crate) parts: Mutex<HashMap<String, Arc<[String]>>>,

@@ -18,6 +18,7 @@ pub struct Candidacy {
     candidacy: core::Candidacy,
     pub(crate) grace: Option<Duration>,
     pub(crate) overrun: Overrun,
+    pub(crate) watchdog: Option<Duration>,
 }
 
 /// What a candidacy is for.
@@ -60,6 +61,7 @@ impl Candidacy {
             candidacy: core::Candidacy::default(),
             grace: None,
             overrun: Overrun::default(),
+            watchdog: None,
         }
     }
 
@@ -105,6 +107,16 @@ impl Candidacy {
     #[must_use]
     pub fn on_overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
+        self
+    }
+
+    /// Promises that the work reports progress ([`Term::progressed`](crate::Term::progressed)) at least so
+    /// often, from its start on. After a silence of that length it is ended, as after its grace period, and
+    /// then the lease is freed as after a failure: a leader that beats but does nothing is replaced
+    /// (F50). For work that the library runs; a [`Campaign`](crate::Campaign) takes no notice.
+    #[must_use]
+    pub fn watchdog(mut self, patience: Duration) -> Self {
+        self.watchdog = Some(patience);
         self
     }
 

@@ -24,6 +24,9 @@ pub enum Loss {
     Vanished,
     /// The store says that another has the lease: it lost data, or someone tampered with it.
     Superseded,
+    /// The work reported no progress for as long as it had promised to
+    /// ([`Candidacy::watchdog`](crate::Candidacy::watchdog)).
+    Stuck,
     /// incumbent itself failed, by a bug. The node joins anew.
     Broken,
 }
@@ -74,6 +77,7 @@ impl fmt::Display for Loss {
             Self::Closed(MemberState::Evicted) => "this member was evicted",
             Self::Vanished => "this member's record is gone",
             Self::Superseded => "the store names another holder",
+            Self::Stuck => "the work reported no progress in time",
             Self::Broken => "incumbent itself failed on this node",
         })
     }

@@ -28,6 +28,8 @@ pub(super) struct Runner {
     pub(super) grace: Duration,
     pub(super) margin: Duration,
     pub(super) overrun: Overrun,
+    /// How long the work may report no progress.
+    pub(super) watchdog: Option<Duration>,
     /// The first after a failure, and the longest.
     pub(super) pauses: (Duration, Duration),
     pub(super) stop: CancellationToken,
@@ -73,10 +75,14 @@ impl Runner {
     /// Runs the work under one term to its end.
     async fn work(&self, leadership: &Leadership) -> End {
         self.current.store(Some(Arc::new(leadership.term())));
+        leadership.progressed();
         let mut running = self.job.start(leadership.term());
         tokio::select! {
             biased;
             end = &mut running.ended => return end,
+            () = leadership.tenure.stuck(self.watchdog) => {
+                return self.end_stuck(&mut running, leadership).await;
+            }
             _ = leadership.lost() => {}
             _ = self.stopped(leadership) => {}
         }
@@ -84,6 +90,17 @@ impl Runner {
             leadership.hold().release();
         }
         self.wait_in_order(&mut running, leadership).await
+    }
+
+    /// The work reports no progress: it is ended at once, and counts as failed.
+    async fn end_stuck(&self, running: &mut Running, leadership: &Leadership) -> End {
+        let (lease, term, patience) = (leadership.lease(), leadership.number(), self.watchdog);
+        tracing::error!(%lease, term, action = "stuck", ?patience, "the work reports no progress: it is ended");
+        // Work that can't be aborted is told by this, too.
+        leadership.resign();
+        self.abort(running, leadership).await;
+        let error = format!("it reported no progress for {:?}", patience.unwrap_or_default());
+        End::Failed { error, led: true }
     }
 
     /// Waits until somebody stops this for good, then for the node to have heard of it.

@@ -1,14 +1,15 @@
 //! One term of one lease, as driver and program share it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use incumbent_core::{LeaseName, MemberId, Moment};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::clock;
 use crate::driver::mutant::{Mutant, planted};
+use crate::driver::{clock, thread};
 use crate::lead::loss::{Loss, Lost};
 use crate::lead::trust::Trust;
 
@@ -22,6 +23,10 @@ pub(crate) struct Tenure {
     over: AtomicBool,
     /// Set when this term alone was lost at once, although its member may still be trusted.
     cut: AtomicBool,
+    /// When the work last reported progress; 0 before it has started.
+    progress: AtomicU64,
+    /// Set when it has reported none for too long.
+    stuck: AtomicBool,
     lost: OnceLock<(Lost, Moment)>,
     /// Fires when the work shall end.
     ending: CancellationToken,
@@ -42,6 +47,8 @@ impl Tenure {
             member,
             over: AtomicBool::new(false),
             cut: AtomicBool::new(false),
+            progress: AtomicU64::new(0),
+            stuck: AtomicBool::new(false),
             lost: OnceLock::new(),
             ending: trust.over().child_token(),
             closing: aborting.child_token(),
@@ -135,6 +142,34 @@ impl Tenure {
     pub(crate) fn abort(&self) {
         self.cut.store(true, Ordering::Release);
         self.aborting.cancel();
+    }
+
+    /// The work has started, or has come on.
+    pub(crate) fn progressed(&self) {
+        self.progress.fetch_max(clock::now().as_nanos(), Ordering::AcqRel);
+    }
+
+    /// The work is started again, and promises nothing until it has.
+    pub(crate) fn not_started(&self) {
+        self.progress.store(0, Ordering::Release);
+    }
+
+    /// Ready once the work has reported no progress for so long, counted from its start.
+    pub(crate) async fn stuck(&self, patience: Option<Duration>) {
+        let Some(patience) = patience else { return std::future::pending().await };
+        loop {
+            let (last, now) = (self.progress.load(Ordering::Acquire), clock::now());
+            let due = if last == 0 { now } else { Moment::from_nanos(last) } + patience;
+            if now >= due && last != 0 {
+                return self.stuck.store(true, Ordering::Release);
+            }
+            thread::sleep_until(due).await;
+        }
+    }
+
+    /// Whether it was ended because it came to nothing.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.stuck.load(Ordering::Acquire)
     }
 
     /// How the term ended, if it has.

@@ -104,6 +104,12 @@ impl Term {
         self.scope.guard(future)
     }
 
+    /// Says that the work comes on, where a [watchdog](crate::Candidacy::watchdog) waits for that. One
+    /// atomic write: say it as often as you like.
+    pub fn progressed(&self) {
+        self.tenure.progressed();
+    }
+
     /// Fires when the work under the term shall end. Cancelling it yourself ends nothing but what
     /// you hung from it.
     #[must_use]

@@ -135,6 +135,7 @@ impl Node {
             grace: candidacy.grace.unwrap_or(self.inner.grace),
             margin: self.inner.timing.margin,
             overrun: candidacy.overrun,
+            watchdog: candidacy.watchdog,
             pauses,
             keep: Arc::clone(&self.inner),
         };

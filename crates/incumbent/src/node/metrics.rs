@@ -153,6 +153,7 @@ impl Loss {
             Self::Closed(MemberState::Alive | MemberState::Left) => "closed",
             Self::Vanished => "vanished",
             Self::Superseded => "superseded",
+            Self::Stuck => "stuck",
             Self::Broken => "broken",
         }
     }

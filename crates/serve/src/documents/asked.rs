@@ -23,6 +23,8 @@ request! {
         grace: Option<String>,
         /// Who goes first when the lease is free.
         priority: Option<u8>,
+        /// The promise that the work reports progress at least so often, such as 30s.
+        watchdog: Option<String>,
         /// `wait`, or `ended`: the promise that the connection is direct and that this process stops its work before it closes it.
         on_close: Option<OnClose>,
     }
@@ -48,8 +50,15 @@ request! {
         ttl: Option<String>,
         /// How long a duty may take to end.
         grace: Option<String>,
+        /// The promise that the work reports progress at least so often, such as 30s.
+        watchdog: Option<String>,
         /// `wait`, or `ended`: the promise that the connection is direct and that this process stops its work before it closes it.
         on_close: Option<OnClose>,
+    }
+    /// The work comes on.
+    ProgressRequest {
+        /// What a duty is at, for people; 200 characters are kept.
+        text: Option<String>,
     }
     /// What a client says of a duty.
     ReportRequest {

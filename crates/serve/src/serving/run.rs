@@ -27,6 +27,8 @@ pub(super) async fn run(desk: &Arc<Desk>, duty: Duty) -> WorkResult {
         address: desk.hold.address.clone(),
         ttl: desk.hold.ttl,
         grace: desk.hold.grace,
+        watchdog: desk.hold.watchdog,
+        family: false,
         above: Some(Arc::clone(&desk.hold)),
     });
     let place = desk.service.holds().place(party(desk.peer.as_deref()));
@@ -94,7 +96,10 @@ impl Run {
                 self.say("abort", &term, why);
                 self.hold.enter(Stage::Stopping);
                 let result = self.outwait(&term).await;
-                (why, result)
+                match why {
+                    Why::Stuck => (why, Err("it reported no progress in time".to_owned())),
+                    why => (why, result),
+                }
             }
         };
         self.hold.enter(Stage::Over(why));
@@ -130,7 +135,12 @@ impl Run {
             if let Some((why, _)) = stopping.filter(|(_, end)| now >= *end) {
                 return End::Later(why);
             }
-            let due = stopping.map_or(LONGEST, |(_, end)| end.since(now).min(LONGEST));
+            let stuck_at = self.hold.stuck_at().filter(|_| stopping.is_none());
+            if stuck_at.is_some_and(|at| now >= at) {
+                return End::Later(Why::Stuck);
+            }
+            let next = stopping.map(|(_, end)| end).or(stuck_at);
+            let due = next.map_or(LONGEST, |end| end.since(now).min(LONGEST));
             tokio::select! {
                 biased;
                 ending = ended(&mut self.ending) => {
@@ -182,7 +192,12 @@ impl Run {
             Order::Report(Report::Stopped) => Some(Ordered::Ended(Why::Deleted, Ok(()))),
             Order::Report(Report::Failed(error)) => Some(Ordered::Ended(Why::Deleted, Err(error))),
             Order::Report(Report::Started) => {
+                self.hold.progressed();
                 self.duty.ready();
+                None
+            }
+            Order::Report(Report::Progress(text)) => {
+                self.duty.progress(text);
                 None
             }
             Order::Shutdown => Some(Ordered::Shutdown),

@@ -20,6 +20,7 @@ pub(crate) fn reason(loss: Loss) -> &'static str {
         Loss::Vanished => "vanished",
         Loss::Superseded => "superseded",
         Loss::Broken => "unconfirmed",
+        Loss::Stuck => "stuck",
         Loss::Resigned => "resigned",
         Loss::Withdrawn | Loss::Leaving | Loss::WorkEnded => "given-up",
     }

@@ -13,6 +13,7 @@ use super::notify::notify;
 use super::once::Once;
 use super::signals::{self, Signals};
 use super::term::{self, Over};
+use super::watchdog::Watchdog;
 use super::{RunArguments, environment, lost};
 use crate::exit::{Code, Failure, Outcome};
 use crate::out::plain;
@@ -101,14 +102,17 @@ impl Round<'_> {
             }
             once.start();
         }
-        let variables = environment::variables(place, node.name(), &lease, &leadership, slot);
+        let watchdog = self.arguments.watchdog.map(Watchdog::open).transpose()?;
+        let mut variables = environment::variables(place, node.name(), &lease, &leadership, slot);
+        variables.extend(watchdog.iter().flat_map(Watchdog::variables));
         let handle = leadership.term();
         guard.start(variables.clone(), move || handle.trusted_until());
         let term = leadership.number();
         self.session.detail(format!("{lease} is held in term {term}"));
         notify(&format!("READY=1\nSTATUS=holds {lease} in term {term}"));
         let grace = self.arguments.grace();
-        let over = term::hold(&leadership, &mut guard, self.signals, grace).await;
+        let over =
+            term::hold(&leadership, &mut guard, self.signals, grace, watchdog.as_ref()).await;
         // Nothing of the command is left: what follows needs no guardian.
         if let (Some(once), Status::Exited(0), None) = (&once, &over.ending.status, over.lost)
             && leadership.is_held()

@@ -6,6 +6,7 @@ use incumbent::{Leadership, Loss, Moment};
 use incumbent_supervise::{Ending, Guard, Status};
 
 use super::signals::{Signals, ends};
+use super::watchdog::{self, Watchdog};
 
 /// The signal that asks a command to end.
 const TERMINATE: i32 = 15;
@@ -30,6 +31,7 @@ pub(crate) async fn hold(
     guard: &mut Guard,
     signals: &mut Signals,
     grace: Duration,
+    watchdog: Option<&Watchdog>,
 ) -> Over {
     // No deadline is that, so the first is told again: it may have changed since the start.
     let mut told = Moment::NEVER;
@@ -65,6 +67,10 @@ pub(crate) async fn hold(
                     // Beats go on, so there is time to end in order.
                     guard.stop(TERMINATE, grace);
                 }
+            }
+            () = watchdog::silent(watchdog), if lost.is_none() && !asked => {
+                lost = Some(Loss::Stuck);
+                guard.kill();
             }
             // Told at once, whatever else goes on: the guardian ends what it thinks is overdue.
             until = leadership.trust_changed(told), if told != Moment::START => {

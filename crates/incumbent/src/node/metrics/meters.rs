@@ -17,7 +17,7 @@ use crate::{Loss, MemberState};
 const CELL: u64 = 10;
 const CELLS: usize = 7;
 
-const LOSSES: [Loss; 11] = [
+const LOSSES: [Loss; 12] = [
     Loss::WorkEnded,
     Loss::Resigned,
     Loss::Withdrawn,
@@ -28,6 +28,7 @@ const LOSSES: [Loss; 11] = [
     Loss::Closed(MemberState::Evicted),
     Loss::Vanished,
     Loss::Superseded,
+    Loss::Stuck,
     Loss::Broken,
 ];
 
