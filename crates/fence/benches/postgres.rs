@@ -18,7 +18,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use incumbent::{Assertion, Node};
+use incumbent::{Assertion, Leadership, Node};
 use incumbent_proving::Server;
 use incumbent_proving::server::postgres;
 
@@ -58,8 +58,8 @@ fn main() -> Result<(), Failure> {
     let url = postgres::url(&server, "postgres");
     pgtool(&server, "psql", &["-q", "-v", "ON_ERROR_STOP=1"], TABLES)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let (node, assertion) = runtime.block_on(lead(&url))?;
-    let variants = variants(&assertion)?;
+    let (node, held) = runtime.block_on(lead(&url))?;
+    let variants = variants(&held.assertion())?;
     println!(
         "{} rounds of {} s, without the first {WARM_UP}\n\n| connections | variant | transactions a second | ratio | lowest and highest round |\n| --- | --- | --- | --- | --- |",
         plan.rounds, plan.seconds
@@ -80,6 +80,7 @@ fn main() -> Result<(), Failure> {
         }
         show(connections, &variants, &results);
     }
+    drop(held);
     runtime.block_on(node.leave())?;
     Ok(())
 }
@@ -117,15 +118,12 @@ impl Plan {
 }
 
 /// A node that leads, beats and renews all the while.
-async fn lead(url: &str) -> Result<(Node, Assertion), Failure> {
+async fn lead(url: &str) -> Result<(Node, Leadership), Failure> {
     let store = incumbent::open(url).await?;
     let node = Node::builder().cluster("bench").name("first").ttl(Duration::from_secs(15));
     let node = node.join(store).await?;
     let held = node.campaign("scheduler")?.elected().await?;
-    let assertion = held.assertion();
-    // Held until the node leaves.
-    std::mem::forget(held);
-    Ok((node, assertion))
+    Ok((node, held))
 }
 
 fn variants(assertion: &Assertion) -> Result<Vec<Variant>, Failure> {

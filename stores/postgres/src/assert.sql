@@ -178,12 +178,11 @@ BEGIN
                                 (m.value::json ->> 'ttl_ms')::bigint, 2147483647)::text, true)
                                 IS NOT NULL
                             ELSE true END
-                FROM {records} m WHERE m.cluster = cluster AND m.key = l.holder)
+                FROM {records} m WHERE m.cluster = cluster
+                AND m.key = 'member/' || (r.value::json #>> '{holder,member}'))
         INTO held
-        FROM (SELECT (r.value::json ->> 'term')::bigint AS term,
-                     'member/' || (r.value::json #>> '{holder,member}') AS holder
-              FROM {records} r WHERE r.cluster = cluster AND r.key = 'lease/' || lease OFFSET 0) l
-        WHERE l.term = term AND {turns_planned}();
+        FROM {records} r WHERE r.cluster = cluster AND r.key = 'lease/' || lease
+        AND (r.value::json ->> 'term')::bigint = term AND {turns_planned}();
         IF held THEN
             RETURN term;
         END IF;
