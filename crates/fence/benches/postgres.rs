@@ -10,12 +10,12 @@
 //! and pgbench with `BEGIN`, two updates, two selects, an insert and `COMMIT`, all connections under
 //! one term. The variants take turns in short rounds, so that whatever else this machine does hits all
 //! of them; the first seconds of each, in which sessions make their plans, don't count. What is
-//! printed are medians, and ratios of medians.
+//! printed are medians, and ratios of medians. The server's processor time for each transaction says
+//! more than the rate where other programs share the disk and the processors.
 #![allow(missing_docs, reason = "nobody calls this")]
 
-use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use incumbent::{Assertion, Leadership, Node};
@@ -60,8 +60,11 @@ fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let (node, held) = runtime.block_on(lead(&url))?;
     let variants = variants(&held.assertion())?;
+    let processes = Processes::of(&server)?;
     println!(
-        "{} rounds of {} s, without the first {WARM_UP}\n\n| connections | variant | transactions a second | ratio | lowest and highest round |\n| --- | --- | --- | --- | --- |",
+        "{} rounds of {} s, without the first {WARM_UP}\n\n| connections | variant \
+         | transactions a second | ratio | lowest and highest round | server's µs a transaction \
+         |\n| --- | --- | --- | --- | --- | --- |",
         plan.rounds, plan.seconds
     );
     for &connections in &plan.connections {
@@ -75,7 +78,7 @@ fn main() -> Result<(), Failure> {
                 else {
                     continue;
                 };
-                result.push(variant.run(&server, connections, plan.seconds)?);
+                result.push(variant.run(&server, &processes, connections, plan.seconds)?);
             }
         }
         show(connections, &variants, &results);
@@ -147,9 +150,23 @@ fn variants(assertion: &Assertion) -> Result<Vec<Variant>, Failure> {
     ])
 }
 
-impl Variant {
+/// What a round showed.
+#[derive(Clone, Copy)]
+struct Seen {
     /// Transactions a second.
-    fn run(&self, server: &Server, connections: usize, seconds: usize) -> Result<f64, Failure> {
+    rate: f64,
+    /// Microseconds of the server's processors for each.
+    cost: f64,
+}
+
+impl Variant {
+    fn run(
+        &self,
+        server: &Server,
+        processes: &Processes,
+        connections: usize,
+        seconds: usize,
+    ) -> Result<Seen, Failure> {
         let begin = if self.at_once {
             format!("\\startpipeline\nBEGIN;\n{}\\endpipeline\n", self.statement)
         } else {
@@ -157,25 +174,91 @@ impl Variant {
         };
         let script =
             format!("\\set a random(1, 100000)\n\\set b random(1, 100000)\n{begin}{WORK}COMMIT;\n");
-        let (seconds_text, connections) = (seconds.to_string(), connections.to_string());
+        let (time, connections) = (seconds.to_string(), connections.to_string());
         let arguments =
-            ["-n", "-M", "prepared", "-P", "1", "-T", &seconds_text, "-c", &connections, "-f", "-"];
-        let told = pgtool(server, "pgbench", &arguments, &script)?;
-        // `progress: 3.0 s, 2431.1 tps, lat …`
-        let rates = told.lines().filter_map(|line| {
-            let rest = line.strip_prefix("progress: ")?;
-            rest.split(", ").nth(1)?.strip_suffix(" tps")?.parse::<f64>().ok()
-        });
-        let rates: Vec<f64> = rates.skip(WARM_UP).collect();
-        if rates.is_empty() {
-            return Err(format!("pgbench told nothing: {told}").into());
+            ["-n", "-M", "prepared", "-P", "1", "-T", &time, "-c", &connections, "-f", "-"];
+        let mut child = start(server, "pgbench", &arguments, &script)?;
+        let told = BufReader::new(child.stderr.take().ok_or("no output")?);
+        let (mut rates, mut used, mut said) = (Vec::new(), Vec::new(), String::new());
+        for line in told.lines() {
+            let line = line?;
+            // `progress: 3.0 s, 2431.1 tps, lat …`
+            let rate = line.strip_prefix("progress: ").and_then(|rest| rest.split(", ").nth(1));
+            match rate.and_then(|rate| rate.strip_suffix(" tps")?.parse::<f64>().ok()) {
+                Some(rate) => {
+                    rates.push(rate);
+                    used.push(processes.used()?);
+                }
+                None => said += &line,
+            }
         }
-        Ok(rates.iter().sum::<f64>() / rates.len() as f64)
+        // The last second isn't told whole: its sessions end in it.
+        let last = seconds - 2;
+        let (Some(counted), Some(from), Some(to)) =
+            (rates.get(WARM_UP..=last), used.get(WARM_UP - 1), used.get(last))
+        else {
+            return Err(format!("pgbench told too little: {said}").into());
+        };
+        if !child.wait()?.success() {
+            return Err(format!("pgbench: {said}").into());
+        }
+        let done: f64 = counted.iter().sum();
+        Ok(Seen { rate: done / counted.len() as f64, cost: (to - from) * 1e6 / done })
     }
+}
+
+/// The server's processes, which are children of one.
+struct Processes {
+    parent: String,
+}
+
+impl Processes {
+    fn of(server: &Server) -> Result<Self, Failure> {
+        let sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer';\n";
+        let pid = pgtool(server, "psql", &["-q", "-A", "-t"], sql)?;
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))?;
+        let parent = field(&status, PARENT).ok_or("the server has no parent")?;
+        Ok(Self { parent: parent.to_owned() })
+    }
+
+    /// Seconds of processor time that those which run now have used.
+    fn used(&self) -> Result<f64, Failure> {
+        let mut ticks = 0;
+        for entry in std::fs::read_dir("/proc")? {
+            // One that has just ended is no error.
+            let Ok(status) = std::fs::read_to_string(entry?.path().join("stat")) else { continue };
+            if field(&status, PARENT) == Some(&self.parent) {
+                let spent =
+                    [USER, SYSTEM].map(|number| field(&status, number)?.parse::<u64>().ok());
+                ticks += spent.iter().flatten().sum::<u64>();
+            }
+        }
+        Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+    }
+}
+
+/// Fields of `/proc/PID/stat`, counted after the name, which may hold anything.
+const PARENT: usize = 1;
+const USER: usize = 11;
+const SYSTEM: usize = 12;
+
+fn field(status: &str, number: usize) -> Option<&str> {
+    status.rsplit_once(')')?.1.split_whitespace().nth(number)
 }
 
 /// Runs a program of PostgreSQL's on the server, and gives back what it said.
 fn pgtool(server: &Server, name: &str, arguments: &[&str], input: &str) -> Result<String, Failure> {
+    let mut child = start(server, name, arguments, input)?;
+    let mut said = String::new();
+    child.stdout.take().ok_or("no output")?.read_to_string(&mut said)?;
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(said);
+    }
+    Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)).into())
+}
+
+fn start(server: &Server, name: &str, arguments: &[&str], input: &str) -> Result<Child, Failure> {
     let port = server.port().to_string();
     let mut child = postgres::command(name)
         .args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres"])
@@ -186,26 +269,26 @@ fn pgtool(server: &Server, name: &str, arguments: &[&str], input: &str) -> Resul
         .stderr(Stdio::piped())
         .spawn()?;
     child.stdin.take().ok_or("no input")?.write_all(input.as_bytes())?;
-    let output = child.wait_with_output()?;
-    let mut told = String::from_utf8_lossy(&output.stderr).into_owned();
-    write!(told, "{}", String::from_utf8_lossy(&output.stdout))?;
-    if output.status.success() { Ok(told) } else { Err(format!("{name}: {told}").into()) }
+    Ok(child)
 }
 
-fn show(connections: usize, variants: &[Variant], results: &[Vec<f64>]) {
-    let median = |values: &[f64]| {
-        let mut values = values.to_vec();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-    };
-    let base = results.first().map_or(f64::NAN, |values| median(values));
-    for (variant, values) in variants.iter().zip(results) {
-        let (tps, name) = (median(values), variant.name);
-        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let highest = values.iter().copied().fold(0.0, f64::max);
-        let ratio = tps / base;
+fn show(connections: usize, variants: &[Variant], results: &[Vec<Seen>]) {
+    let rates = |seen: &[Seen]| sorted(seen.iter().map(|seen| seen.rate).collect());
+    let median = |values: &[f64]| values.get(values.len() / 2).copied().unwrap_or(f64::NAN);
+    let base = results.first().map_or(f64::NAN, |seen| median(&rates(seen)));
+    for (variant, seen) in variants.iter().zip(results) {
+        let (name, rates) = (variant.name, rates(seen));
+        let cost = median(&sorted(seen.iter().map(|seen| seen.cost).collect()));
+        let (rate, lowest, highest) = (median(&rates), rates.first(), rates.last());
+        let (Some(lowest), Some(highest)) = (lowest, highest) else { continue };
         println!(
-            "| {connections} | {name} | {tps:.0} | {ratio:.2} | {lowest:.0} to {highest:.0} |"
+            "| {connections} | {name} | {rate:.0} | {:.2} | {lowest:.0} to {highest:.0} | {cost:.0} |",
+            rate / base
         );
     }
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
 }

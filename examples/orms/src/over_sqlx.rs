@@ -22,7 +22,11 @@ pub async fn assert(
 }
 
 /// On SQLite, where a transaction has to have the write lock from its beginning: it begins here, and
-/// comes back with the term asserted.
+/// comes back with the term asserted. Connections with attached files are refused, because a commit
+/// of several files is several commits.
+///
+/// Everybody's beats wait until it ends. Put a bound on the work, such as `tokio::time::timeout` of a
+/// tenth of the ttl: a transaction that is dropped is rolled back.
 ///
 /// # Errors
 /// Nothing was begun that could be committed.
@@ -33,6 +37,14 @@ pub async fn begin(
     let assertion = term.assertion();
     let sql = crate::statement(&assertion, "sqlite")?;
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await.map_err(FenceError::Database)?;
+    let attached = "SELECT 1 FROM pragma_database_list WHERE name NOT IN ('main', 'temp')";
+    let attached = sqlx::query(attached).fetch_optional(&mut *transaction).await;
+    if attached.map_err(FenceError::Database)?.is_some() {
+        return Err(FenceError::Unfit(
+            "other files are attached to this connection: use one of its own to the file that holds \
+             the lease",
+        ));
+    }
     let query = sqlx::query(AssertSqlSafe(sql))
         .bind(&assertion.cluster)
         .bind(&assertion.lease)

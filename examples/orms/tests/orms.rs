@@ -195,7 +195,8 @@ async fn sqlx_on_sqlite() {
     let file = directory.path().join("app.db");
     let scene = scene(&format!("sqlite:{}", file.display())).await;
     let options = SqliteConnectOptions::new().filename(&file).busy_timeout(Duration::from_secs(5));
-    let pool: SqlitePool = SqlitePoolOptions::new().connect_with(options).await.expect("a file");
+    let one = SqlitePoolOptions::new().max_connections(1);
+    let pool: SqlitePool = one.connect_with(options).await.expect("a file");
     sqlx::query("CREATE TABLE work (by TEXT)").execute(&pool).await.expect("a table");
     let count = async || {
         let row = sqlx::query("SELECT count(*) FROM work").fetch_one(&pool).await.expect("a count");
@@ -205,6 +206,13 @@ async fn sqlx_on_sqlite() {
     let work = sqlx::query("INSERT INTO work VALUES ('old')");
     work.execute(&mut *transaction).await.expect("work");
     transaction.commit().await.expect("a commit in its term");
+
+    let other = directory.path().join("other.db");
+    let attach = format!("ATTACH DATABASE '{}' AS other", other.display());
+    sqlx::query(AssertSqlSafe(attach)).execute(&pool).await.expect("it attaches");
+    let unfit = over_sqlx::begin(&pool, &*scene.held).await;
+    assert!(matches!(unfit, Err(FenceError::Unfit(_))), "{unfit:?}");
+    sqlx::query("DETACH DATABASE other").execute(&pool).await.expect("it goes");
 
     let (stale, _next, _node) = scene.supersede().await;
     let refused = over_sqlx::begin(&pool, &stale).await;

@@ -63,7 +63,7 @@ $$;
 
 -- The same, asked when a plan is made and not at each execution: that is what IMMUTABLE is for here.
 -- It holds because the server makes every plan that reads the table anew once a trigger of the table
--- was dropped, renamed, enabled or disabled.
+-- was dropped, enabled or disabled.
 CREATE OR REPLACE FUNCTION {turns_planned}() RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

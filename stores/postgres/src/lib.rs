@@ -19,7 +19,7 @@
 //! # What it needs
 //!
 //! - PostgreSQL 13 or later, a database in UTF-8, and the primary: a standby is refused.
-//! - Two tables, two views and three functions whose names start with `incumbent_` in the schema
+//! - Two tables, two views, seven functions and a trigger whose names start with `incumbent_` in the schema
 //!   `public`; `prefix=` and `schema=` choose others. They are made where the role may do that;
 //!   otherwise the error holds the SQL to run. Nothing else in the database is touched.
 //! - Up to five connections a process: two for beats, one each for changes, reads and push.
