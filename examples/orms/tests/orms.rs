@@ -194,7 +194,8 @@ async fn sqlx_on_sqlite() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("app.db");
     let scene = scene(&format!("sqlite:{}", file.display())).await;
-    let options = SqliteConnectOptions::new().filename(&file).busy_timeout(Duration::from_secs(5));
+    let options = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
+    let options = options.busy_timeout(Duration::from_secs(5));
     let one = SqlitePoolOptions::new().max_connections(1);
     let pool: SqlitePool = one.connect_with(options).await.expect("a file");
     sqlx::query("CREATE TABLE work (by TEXT)").execute(&pool).await.expect("a table");
