@@ -1,6 +1,7 @@
 //! All checks, in the order in which they run.
 
 mod cargo;
+mod fuzzing;
 mod harness;
 mod proofs;
 mod suite;
@@ -51,6 +52,11 @@ pub(crate) const ALL: &[Step] = &[
         run: proofs::drill,
     },
     Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
+    Step {
+        name: "schemathesis",
+        about: "what is asked of serve at random is answered as its OpenAPI document says, without an error of its own",
+        run: fuzzing::schemathesis,
+    },
     Step {
         name: "deny",
         about: "licences, sources and advisories of all dependencies",
