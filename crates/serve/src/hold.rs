@@ -81,6 +81,8 @@ pub(crate) enum Order {
     Delete(oneshot::Sender<()>),
     /// The stream is gone.
     Closed,
+    /// It will never be told to anybody, so that nothing can run by it.
+    Unclaimed,
     /// This server shuts down.
     Shutdown,
     /// What the client says of a duty.
@@ -247,31 +249,44 @@ impl Hold {
 }
 
 /// Tells a hold what becomes of its stream.
-pub(crate) struct Stream(Option<Arc<Hold>>);
+pub(crate) struct Stream(Arc<Hold>);
 
 impl Stream {
     pub(crate) fn of(hold: &Arc<Hold>) -> Self {
-        Self(Some(Arc::clone(hold)))
-    }
-
-    /// It isn't over when this is dropped.
-    pub(crate) fn let_go(mut self) {
-        self.0 = None;
+        Self(Arc::clone(hold))
     }
 }
 
 impl Taken for Stream {
     fn taken(&self) {
-        if let Some(hold) = &self.0 {
-            hold.taken.store(clock::now().as_nanos(), Ordering::Release);
-        }
+        self.0.taken.store(clock::now().as_nanos(), Ordering::Release);
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        self.0.order(Order::Closed);
+    }
+}
+
+/// Ends a hold of which nobody was told, unless it is claimed.
+pub(crate) struct Unclaimed(Option<Arc<Hold>>);
+
+impl Unclaimed {
+    pub(crate) fn of(hold: &Arc<Hold>) -> Self {
+        Self(Some(Arc::clone(hold)))
+    }
+
+    /// From here on somebody may know of it.
+    pub(crate) fn claim(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
         if let Some(hold) = &self.0 {
-            hold.order(Order::Closed);
+            hold.order(Order::Unclaimed);
         }
     }
 }

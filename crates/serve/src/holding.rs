@@ -12,7 +12,7 @@ use crate::call::{Answer, Call, json};
 use crate::documents::{
     HoldDocument, HoldRequest, OnClose, TrustDocument, TrustRequest, Wait, millis,
 };
-use crate::hold::{Hold, Order, Stage, Start, Stream, draw};
+use crate::hold::{Hold, Order, Stage, Start, Stream, Unclaimed, draw};
 use crate::holds::{Holds, Place};
 use crate::keeper::{Keeper, LINES};
 use crate::kept::Won;
@@ -69,34 +69,39 @@ pub(crate) async fn acquire(call: Call) -> Answer {
     let keeper = Keeper::new(&call.service, start, node, followed, None, None, OnClose::Wait);
     let hold = start_keeping(&call.service, keeper, place, &asked, won);
     // Should the client be gone before it is answered.
-    let unclaimed = Stream::of(&hold);
-    let until = clock::now() + asked.wait;
-    let mut stages = hold.stages();
-    loop {
-        let stage = *stages.borrow_and_update();
-        match stage {
-            Stage::Held | Stage::Stopping => break,
-            Stage::Over(why) => return Err(Holds::gone(&hold.lease, None, why)),
-            Stage::Waiting | Stage::Serving => {}
-        }
-        hold.hear();
-        let left = until.since(clock::now()).min(hold.renew());
-        let waited = tokio::time::timeout(left, stages.changed()).await;
-        if waited.is_err() && clock::now() >= until && hold.stage() == Stage::Waiting {
-            let said = format!(
-                "{:?} wasn't free within {:?}. Nothing is held: ask again",
-                hold.lease, asked.wait
-            );
-            return Err(Problem::new(&TIMEOUT, said).with("lease", hold.lease.as_str()));
-        }
-    }
-    unclaimed.let_go();
+    let unclaimed = Unclaimed::of(&hold);
+    // Who has won waits for the keeper alone, however long it takes to be scheduled.
+    claim(&hold, (!asked.wait.is_zero()).then_some(asked.wait)).await?;
+    unclaimed.claim();
     let mut response = json(StatusCode::CREATED, &document(&hold));
     let place = format!("/v1/holds/{}", hold.name);
     if let Ok(place) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::LOCATION, place);
     }
     Ok(response)
+}
+
+/// Waits until it is held, so long at most if it may come to nothing.
+async fn claim(hold: &Hold, wait: Option<Duration>) -> Result<(), Problem> {
+    let until = wait.map(|wait| (wait, clock::now() + wait));
+    let mut stages = hold.stages();
+    loop {
+        let stage = *stages.borrow_and_update();
+        match stage {
+            Stage::Held | Stage::Stopping => return Ok(()),
+            Stage::Over(why) => return Err(Holds::gone(&hold.lease, None, why)),
+            Stage::Waiting | Stage::Serving => {}
+        }
+        hold.hear();
+        let left = until.map_or(hold.renew(), |(_, until)| until.since(clock::now()));
+        let _ = tokio::time::timeout(left.min(hold.renew()), stages.changed()).await;
+        let over = until.filter(|(_, until)| clock::now() >= *until);
+        if let Some((wait, _)) = over.filter(|_| hold.stage() == Stage::Waiting) {
+            let said =
+                format!("{:?} wasn't free within {wait:?}. Nothing is held: ask again", hold.lease);
+            return Err(Problem::new(&TIMEOUT, said).with("lease", hold.lease.as_str()));
+        }
+    }
 }
 
 /// `PUT /v1/holds/{id}` and `POST /v1/holds/{id}/trust`.
@@ -312,5 +317,38 @@ impl Joined {
             }
             Attempt::Unavailable { why } => Err(Problem::new(&STORE, why).in_doubt()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hold::Why;
+
+    fn waiting() -> Arc<Hold> {
+        let (lease, candidate) = ("x".to_owned(), "a".to_owned());
+        let (address, watchdog, above) = (None, None, None);
+        let (ttl, grace, family) = (Duration::from_secs(3), GRACE, false);
+        let id = draw().unwrap();
+        Hold::new(Start { id, lease, candidate, address, ttl, grace, watchdog, family, above }).0
+    }
+
+    #[tokio::test]
+    async fn what_was_won_is_waited_for_however_late_its_keeper_is() {
+        let hold = waiting();
+        let late = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            hold.enter(Stage::Held);
+        };
+        let (claimed, ()) = tokio::join!(claim(&hold, None), late);
+        assert!(claimed.is_ok());
+        hold.enter(Stage::Over(Why::Closed));
+        assert_eq!(claim(&hold, None).await.unwrap_err().code(), "lost");
+    }
+
+    #[tokio::test]
+    async fn what_may_come_to_nothing_is_waited_for_as_long_as_was_said() {
+        let waited = claim(&waiting(), Some(Duration::from_millis(20))).await;
+        assert_eq!(waited.unwrap_err().code(), "timeout");
     }
 }

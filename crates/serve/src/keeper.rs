@@ -43,6 +43,10 @@ pub(crate) struct Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        // By a panic, or with its runtime: nobody shall wait for it.
+        if !matches!(self.hold.stage(), Stage::Over(_)) {
+            self.hold.enter(Stage::Over(Why::Lost(Loss::Broken)));
+        }
         if self.place.is_some() {
             self.service.holds().remove(&self.hold);
         }
@@ -134,7 +138,7 @@ impl Keeper {
                         self.answers.push(answer);
                         return Err(Why::Deleted);
                     }
-                    Some(Order::Closed) | None => return Err(Why::Closed),
+                    Some(Order::Closed | Order::Unclaimed) | None => return Err(Why::Closed),
                     Some(Order::Shutdown) => return Err(Why::Shutdown),
                     Some(Order::Report(_)) => {}
                 },
@@ -226,6 +230,7 @@ impl Keeper {
                         return End::Now(Why::Deleted);
                     }
                     Some(Order::Closed) | None => return End::Later(Why::Closed),
+                    Some(Order::Unclaimed) => return End::Now(Why::Closed),
                     Some(Order::Shutdown) => {
                         if stopping.is_none() {
                             stopping = Some(self.stop(term, Why::Shutdown));
@@ -300,6 +305,7 @@ impl Keeper {
                         self.answers.push(answer);
                         return;
                     }
+                    Some(Order::Unclaimed) => return,
                     Some(Order::Closed | Order::Shutdown | Order::Report(_)) => {}
                     // Nobody can send any more, which says nothing about the client.
                     None => tokio::time::sleep(told.since(now).min(LONGEST)).await,
@@ -365,5 +371,50 @@ pub(crate) async fn proof(peer: Option<&Peer>, on_close: OnClose) {
         (Some(peer), OnClose::Ended) => peer.closed().await,
         (Some(peer), OnClose::Wait) => peer.dead().await,
         (None, _) => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use incumbent::{Attempt, Candidacy, ClusterLead, MemoryStore};
+
+    use super::*;
+    use crate::hold::{Unclaimed, draw};
+    use crate::service::Options;
+
+    #[tokio::test]
+    async fn what_nobody_was_told_of_is_freed_at_once() {
+        let (store, ttl) = (MemoryStore::new(), Duration::from_secs(600));
+        let member =
+            |name: &str| Node::builder().name(name).ttl(ttl).cluster_lead(ClusterLead::Never);
+        let server = member("server").join(store.clone()).await.unwrap();
+        let service = Service::new(server, Options::default()).unwrap();
+        let node = member("a").on_behalf().join(store.clone()).await.unwrap();
+        let Attempt::Elected(leadership) = node.try_lead(Candidacy::new("x")).await.unwrap() else {
+            panic!("it is free")
+        };
+        let start = Start {
+            id: draw().unwrap(),
+            lease: "x".to_owned(),
+            candidate: "a".to_owned(),
+            address: None,
+            ttl,
+            grace: Duration::ZERO,
+            watchdog: None,
+            family: false,
+            above: None,
+        };
+        let followed = service.follow("x").unwrap();
+        let keeper = Keeper::new(&service, start, node, followed, None, None, OnClose::Wait);
+        let hold = Arc::clone(&keeper.hold);
+        // The request is gone before the keeper has even run.
+        drop(Unclaimed::of(&hold));
+        let won = Some(Won { leadership, campaign: None });
+        let run = keeper.run(Candidacy::new("x"), won);
+        tokio::time::timeout(Duration::from_secs(60), run)
+            .await
+            .expect("long before told trust ends");
+        assert_eq!(hold.stage(), Stage::Over(Why::Closed));
+        assert!(service.cluster().lease("x").await.unwrap().leader.is_none());
     }
 }

@@ -51,8 +51,12 @@ pub struct Listener {
 enum Socket {
     Tcp(TcpListener),
     #[cfg(target_os = "linux")]
-    Unix(UnixListener, PathBuf),
+    Unix(UnixListener, PathBuf, Option<Identity>),
 }
+
+/// Which file a socket is: its device and inode, which nobody else gets while it is open.
+#[cfg(target_os = "linux")]
+type Identity = (u64, u64);
 
 /// Why requests can't be taken.
 #[derive(Debug)]
@@ -102,7 +106,7 @@ impl Listener {
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
-        Ok(Self::new(Socket::Unix(listener, path.to_owned())))
+        Ok(Self::new(Socket::Unix(listener, path.to_owned(), identity(path))))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -116,7 +120,7 @@ impl Listener {
         match &self.socket {
             Socket::Tcp(listener) => listener.local_addr().ok().map(Address::Tcp),
             #[cfg(target_os = "linux")]
-            Socket::Unix(_, path) => Some(Address::Unix(path.clone())),
+            Socket::Unix(_, path, _) => Some(Address::Unix(path.clone())),
         }
     }
 
@@ -157,7 +161,7 @@ impl Listener {
                 Ok((Box::new(stream), peer))
             }
             #[cfg(target_os = "linux")]
-            Socket::Unix(listener, _) => {
+            Socket::Unix(listener, ..) => {
                 let (stream, _) = listener.accept().await?;
                 let peer = Peer::unix(&stream)?;
                 Ok((Box::new(stream), peer))
@@ -169,10 +173,19 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         #[cfg(target_os = "linux")]
-        if let Socket::Unix(_, path) = &self.socket {
-            let _ = std::fs::remove_file(path);
+        if let Socket::Unix(_, path, own) = &self.socket {
+            // Somebody else may listen there by now.
+            if own.is_some() && identity(path) == *own {
+                let _ = std::fs::remove_file(path);
+            }
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn identity(path: &std::path::Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()))
 }
 
 /// A connection of any kind.

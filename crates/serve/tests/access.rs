@@ -198,3 +198,22 @@ fn a_file_at_the_path_of_the_socket_is_left_alone() {
     assert!(bound.is_err());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
+
+/// Who ends removes its own socket, and not that of who listens there by now.
+#[test]
+fn the_socket_of_a_successor_is_left_alone() {
+    let server = Server::new(LONG);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let bind = || {
+        let address = Address::Unix(path.clone());
+        server.runtime().block_on(Listener::bind(&address, &server.service)).unwrap()
+    };
+    let first = bind();
+    std::fs::remove_file(&path).unwrap();
+    let second = bind();
+    drop(first);
+    assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
+    drop(second);
+    assert!(!path.exists(), "its own is removed");
+}

@@ -131,3 +131,23 @@ fn requests_that_were_sent_ahead_do_not_hide_the_death_of_a_client() {
     // The next line that could not be sent comes in minutes.
     common::wait_until("the next leads", || leads("b"));
 }
+
+/// Who has won isn't told that nothing is held, however busy the server is.
+#[test]
+fn one_attempt_at_a_free_lease_wins_it() {
+    let server = Server::new(LONG);
+    std::thread::scope(|scope| {
+        for thread in 0..12 {
+            let server = &server;
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let path = format!("/v1/leases/{thread}-{number}/acquire");
+                    let body = json!({ "name": "a", "wait": false });
+                    let won = server.ask("POST", &path, Some(body));
+                    assert_eq!(won.status, 201, "{}", won.text);
+                    assert_eq!(server.delete(common::text(&won.json(), "hold")), 204);
+                }
+            });
+        }
+    });
+}

@@ -246,7 +246,7 @@ impl DeskKeeper {
                         self.answers.push(answer);
                         return Ending::Now(Why::Deleted);
                     }
-                    Some(Order::Closed) | None => return Ending::Later(Why::Closed),
+                    Some(Order::Closed | Order::Unclaimed) | None => return Ending::Later(Why::Closed),
                     Some(Order::Shutdown) => {
                         shuts_down = true;
                         // Each duty is told to stop, and none is placed here any more.

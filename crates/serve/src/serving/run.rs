@@ -201,7 +201,7 @@ impl Run {
                 None
             }
             Order::Shutdown => Some(Ordered::Shutdown),
-            Order::Report(Report::Prepared { .. }) | Order::Closed => None,
+            Order::Report(Report::Prepared { .. }) | Order::Closed | Order::Unclaimed => None,
         }
     }
 
