@@ -138,7 +138,7 @@ fn named(error: &NameError) -> &'static str {
         NameError::Empty { what }
         | NameError::TooLong { what, .. }
         | NameError::Control { what, .. } => what,
-        NameError::Slash { .. } | NameError::Reserved { .. } => "",
+        NameError::Slash { .. } | NameError::NoFamily { .. } | NameError::Reserved { .. } => "",
     }
 }
 

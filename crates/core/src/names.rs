@@ -44,6 +44,12 @@ pub enum NameError {
         /// The name.
         name: String,
     },
+    /// A duty is named without its family.
+    #[error("the duty {name:?} has no family: name it as family/duty, such as \"work/mail\"")]
+    NoFamily {
+        /// The name.
+        name: String,
+    },
     /// It begins with `incumbent/`, which is kept for incumbent itself.
     #[error("the lease name {name:?} is reserved: names may not begin with \"incumbent/\"")]
     Reserved {

@@ -29,9 +29,10 @@ impl DutyId {
     /// A duty from its text, `family/name`.
     ///
     /// # Errors
-    /// As [`Self::new`]; a text without a slash has an empty family.
+    /// As [`Self::new`], and if there is no slash.
     pub fn parse(text: &str) -> Result<Self, NameError> {
-        let (family, name) = text.split_once('/').unwrap_or(("", text));
+        let lonely = || NameError::NoFamily { name: text.chars().take(64).collect() };
+        let (family, name) = text.split_once('/').ok_or_else(lonely)?;
         Self::new(family, name)
     }
 
@@ -129,7 +130,8 @@ mod tests {
     fn names_that_would_be_mistaken_are_refused() {
         assert!(DutyId::new("a/b", "c").is_err());
         assert!(DutyId::new("a", "").is_err());
-        assert!(DutyId::parse("lonely").is_err());
+        let lonely = DutyId::parse("lonely").unwrap_err().to_string();
+        assert!(lonely.contains("\"lonely\"") && lonely.contains("family/duty"), "{lonely}");
         assert!(DutyId::new("a", "b\nc").is_err());
         assert_eq!(DutyId::of(&LeaseName::leader()), None);
         assert_eq!(DutyId::of(&LeaseName::new("duty/a/b").unwrap()), None);

@@ -1,5 +1,6 @@
 //! A request that was let in, and what it asks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -63,6 +64,10 @@ impl Call {
             return Err(Problem::new(&MEDIA_TYPE, said));
         }
         let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
+        // An array would be taken for the fields of an object in their order.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Problem::bad("the body isn't a JSON object: send one, such as {}"));
+        }
         serde_json::from_slice(body)
             .map_err(|error| Problem::bad(format!("the body can't be understood: {error}")))
     }
@@ -78,9 +83,49 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, document: &T) -> Response {
     response
 }
 
+/// Refuses a percent sign that stands for nothing, which would be taken as it is.
+pub(crate) fn check_escapes(text: &str) -> Result<(), Problem> {
+    let is_byte = |part: &str| {
+        part.get(..2).is_some_and(|digits| digits.bytes().all(|it| it.is_ascii_hexdigit()))
+    };
+    match text.split('%').skip(1).find(|part| !is_byte(part)) {
+        None => Ok(()),
+        Some(part) => {
+            let part: String = part.chars().take(2).collect();
+            let said =
+                format!("\"%{part}\" is no byte: write two digits, and %25 for a percent sign");
+            Err(Problem::bad(said))
+        }
+    }
+}
+
+/// Refuses labels without a name that people can see, and what would move their cursors.
+pub(crate) fn check_texts(
+    labels: Option<&BTreeMap<String, String>>,
+    texts: &[(&str, Option<&str>)],
+) -> Result<(), Problem> {
+    let refuse = |field: &str, text: &str| {
+        let text: String = text.chars().take(64).collect();
+        Problem::bad(format!("{field} {text:?} has a control character: use printable ones"))
+    };
+    for (name, value) in labels.into_iter().flatten() {
+        incumbent::check_name("label", name)?;
+        if value.chars().any(char::is_control) {
+            return Err(refuse(&format!("the label {name:?} with the value"), value));
+        }
+    }
+    for (field, text) in texts {
+        if let Some(text) = text.filter(|text| text.chars().any(char::is_control)) {
+            return Err(refuse(&format!("the {field}"), text));
+        }
+    }
+    Ok(())
+}
+
 /// The parts of a query.
 pub(crate) fn query(text: &str) -> Result<Vec<(String, String)>, Problem> {
     let decoded = |text: &str| {
+        check_escapes(text)?;
         let plain = text.replace('+', " ");
         let read = percent_decode_str(&plain).decode_utf8().map(std::borrow::Cow::into_owned);
         read.map_err(|_| {
@@ -106,6 +151,8 @@ mod tests {
         let expected =
             [pair("after", "7.free"), pair("wait", "30s"), pair("to", "a b/c"), pair("x", "")];
         assert_eq!(read, expected);
-        assert_eq!(query("lease=%ff").unwrap_err().code(), "bad-request");
+        for wrong in ["lease=%ff", "lease=%zz", "lease=%2", "lease=%", "%é=1"] {
+            assert_eq!(query(wrong).unwrap_err().code(), "bad-request", "{wrong}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use incumbent::{Attempt, Candidacy, ClusterLead, LeaseName, Node, clock};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::call::{Answer, Call, json};
+use crate::call::{Answer, Call, check_texts, json};
 use crate::documents::{
     HoldDocument, HoldRequest, OnClose, TrustDocument, TrustRequest, Wait, millis,
 };
@@ -229,6 +229,9 @@ impl Asked {
     fn read(call: &Call) -> Result<Self, Problem> {
         let lease = LeaseName::new(call.parameter("lease"))?.as_str().to_owned();
         let request: HoldRequest = call.body()?;
+        let texts =
+            [("address", request.address.as_deref()), ("payload", request.payload.as_deref())];
+        check_texts(request.labels.as_ref(), &texts)?;
         let (service, second) = (&call.service, Duration::from_secs(1));
         let ttl = match &request.ttl {
             Some(ttl) => span::read("ttl", ttl, service.least_ttl(), second * 3600)?,

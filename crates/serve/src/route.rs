@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::access::Role;
 use crate::body;
-use crate::call::{Answer, Call, query};
+use crate::call::{Answer, Call, check_escapes, query};
 use crate::document::Schemas;
 use crate::peer::Peer;
 use crate::problem::{METHOD, NOT_FOUND, Problem};
@@ -93,6 +93,7 @@ async fn admitted(service: &Service, route: &Route, request: Request) -> Answer 
     let peer = parts.extensions.get::<Arc<Peer>>().cloned();
     let access = service.access();
     let who = access.admit(&parts.method, &parts.headers, peer.as_deref(), route.role)?;
+    check_escapes(parts.uri.path())?;
     let parameters = RawPathParams::from_request_parts(&mut parts, &())
         .await
         .map_err(|_| Problem::bad("the path isn't UTF-8 once it is decoded"))?;

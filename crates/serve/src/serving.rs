@@ -14,7 +14,7 @@ use axum::http::StatusCode;
 use incumbent::{ClusterLead, DutyDescription, FamilyWork, Node, ServeError};
 use tokio::sync::mpsc;
 
-use crate::call::{Answer, Call};
+use crate::call::{Answer, Call, check_texts};
 use crate::documents::{ProgressRequest, ReportRequest, Reported, ServeRequest};
 use crate::hold::{Hold, Order, Report, Stage, Start, Stream, draw};
 use crate::holding::{GRACE, JOIN, LONGEST_GRACE, party, status, watchdog};
@@ -123,6 +123,9 @@ struct Asked {
 impl Asked {
     fn read(call: &Call) -> Result<Self, Problem> {
         let request: ServeRequest = call.body()?;
+        let texts =
+            [("address", request.address.as_deref()), ("version", request.version.as_deref())];
+        check_texts(request.labels.as_ref(), &texts)?;
         let (service, hour) = (&call.service, Duration::from_secs(3600));
         let ttl = match &request.ttl {
             Some(ttl) => span::read("ttl", ttl, service.least_ttl(), hour)?,

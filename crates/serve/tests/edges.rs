@@ -151,3 +151,72 @@ fn one_attempt_at_a_free_lease_wins_it() {
         }
     });
 }
+
+/// The fields of an object by their order are nobody's request.
+#[test]
+fn a_body_that_is_no_object_is_refused() {
+    let server = Server::new(LONG);
+    let fields = json!(["a", null, null, null, false, null, null, null, null, null]);
+    for (method, path, body) in [
+        ("POST", "/v1/leases/x/acquire", fields),
+        ("PUT", "/v1/freeze", json!([])),
+        ("PUT", "/v1/freeze", json!(null)),
+        ("PUT", "/v1/duties/work%2Fa/pin", json!(["a", false])),
+    ] {
+        let refused = server.ask(method, path, Some(body));
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{path}");
+        assert!(refused.text.contains("JSON object"), "{}", refused.text);
+    }
+    assert!(server.get("/v1/intents").json()["intents"].as_array().unwrap().is_empty());
+    let spaced =
+        [("content-type", "application/json"), ("connection", "close"), ("host", "localhost")];
+    let stream = TcpStream::connect(server.tcp).unwrap();
+    let taken = common::ask(stream, "PUT", "/v1/freeze", &spaced, " \r\n\t{ }");
+    assert_eq!(taken.status, 202, "{}", taken.text);
+}
+
+#[test]
+fn what_would_spoil_a_screen_is_refused() {
+    let server = Server::new(LONG);
+    for (fields, said) in [
+        (json!({ "labels": { "": "x" } }), "label name is empty"),
+        (json!({ "labels": { "\u{200b}": "x" } }), "label name is empty"),
+        (json!({ "labels": { "a\u{0}": "x" } }), "label name"),
+        (json!({ "labels": { "zone": "\u{1b}[31m" } }), "the label \"zone\""),
+        (json!({ "address": "a:80\r\nb" }), "the address"),
+        (json!({ "payload": "\u{0}" }), "the payload"),
+    ] {
+        let mut body = json!({ "name": "a", "wait": false });
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        for path in ["/v1/leases/x/hold", "/v1/leases/x/acquire"] {
+            let refused = server.ask("POST", path, Some(body.clone()));
+            assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{fields}");
+            let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.contains(said), "{fields}: {detail}");
+        }
+    }
+    let body = json!({ "name": "a", "duties": ["b"], "labels": { "zone": "\n" } });
+    assert_eq!(server.ask("POST", "/v1/families/work/serve", Some(body)).status, 400);
+    let body = json!({ "name": "a", "labels": { "zone": "" }, "payload": "{\"é\": 1}" });
+    assert_eq!(server.ask("POST", "/v1/leases/x/acquire", Some(body)).status, 201);
+}
+
+#[test]
+fn names_in_a_path_are_read_as_they_are_meant() {
+    let server = Server::new(LONG);
+    for (method, path, said) in [
+        ("GET", "/v1/leases/%zz", "%zz"),
+        ("GET", "/v1/leases/100%", "%25"),
+        ("GET", "/v1/history?lease=%zz", "%zz"),
+        ("PUT", "/v1/duties/x/pin", "the duty \"x\" has no family: name it as family/duty"),
+        ("GET", "/v1/plan?move=x&to=b", "the duty \"x\" has no family: name it as family/duty"),
+        ("GET", "/v1/duties/x/explain", "the duty \"x\" has no family: name it as family/duty"),
+    ] {
+        let body = (method == "PUT").then(|| json!({ "node": "a" }));
+        let refused = server.ask(method, path, body);
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{path}");
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(said), "{path}: {detail}");
+    }
+    assert_eq!(server.get("/v1/leases/100%25").json()["lease"], "100%");
+}
