@@ -82,6 +82,8 @@ BEGIN
             WHERE cluster = rows_of AND `key` = member_place;
         END IF;
         IF member_state = 'alive' THEN
+            -- A SELECT that finds no row leaves a variable as it is.
+            SET document = NULL;
             SELECT value INTO document FROM {records} WHERE cluster = rows_of AND `key` = place
             LOCK IN SHARE MODE;
             SET found_term = CAST(JSON_UNQUOTE(JSON_EXTRACT(document, '$.term')) AS SIGNED);

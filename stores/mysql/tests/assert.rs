@@ -107,6 +107,22 @@ fn said_of(result: Result<(), Error>, what: &str) {
 }
 
 #[test]
+fn o54_a_lease_that_was_deleted_since_the_snapshot_asserts_nothing() {
+    block_on(async {
+        let (store, mut leader) = scene().await;
+        leader.run("START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
+        leader.assert(7).await.expect("it is held");
+        leader.run("ROLLBACK").await;
+        leader.run("START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
+        let gone = Write::Delete(Key::new("lease/scheduler"));
+        write(&store, gone).await.expect("it is deleted");
+        let said = leader.refusal("scheduler", 7).await;
+        assert!(said.ends_with("found no such lease"), "{said}");
+        leader.run("ROLLBACK").await;
+    });
+}
+
+#[test]
 fn a_member_that_is_closed_or_gone_asserts_nothing_more() {
     block_on(async {
         let (store, mut leader) = scene().await;

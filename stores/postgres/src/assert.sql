@@ -81,7 +81,8 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_variable
 DECLARE
     rows_of text := cluster;
-    place text := {key}('lease/', lease);
+    -- No name is that long, and to write out its key would take a while.
+    place text := CASE WHEN octet_length(lease) <= 65536 THEN {key}('lease/', lease) END;
     fresh boolean;
     found record;
     locked jsonb;

@@ -85,6 +85,8 @@ fn a_term_that_is_over_fails_by_itself() {
             let error = leader.query_one(sql, &[]).await.expect_err("no term is held there");
             assert_eq!(error.code().expect("a code").code(), "IN001", "{sql}");
         }
+        let huge = "ü".repeat(2_000_000);
+        assert!(refusal(&leader, &huge, 7).await.ends_with("found no such lease"));
     });
 }
 

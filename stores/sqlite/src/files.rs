@@ -83,8 +83,12 @@ pub(crate) enum Beside {
 }
 
 impl Files {
-    /// What is there now. An error means that the database is not.
+    /// What is there now. An error means that the database is not, or is by now under another name: whoever
+    /// opens the path then has another log beside it, even if a link still leads to the same file.
     pub(crate) fn look(paths: &Paths) -> io::Result<Self> {
+        if fs::canonicalize(&paths.database)? != paths.real {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let database = fs::metadata(&paths.database)?;
         let (log, index) = (present(&paths.log)?, present(&paths.index)?);
         let whole = index.as_ref().is_none_or(|index| index.len() >= INDEX_PART);
@@ -106,7 +110,13 @@ impl Files {
         match Self::look(paths) {
             Ok(now) if now.names > 1 => Standing::Linked(now.names),
             Ok(now) if now == *self => Standing::Current,
-            Ok(_) | Err(_) => Standing::Replaced,
+            Ok(now) => {
+                if !now.whole && (Self { whole: true, ..now }) == *self {
+                    lengthen(paths);
+                }
+                Standing::Replaced
+            }
+            Err(_) => Standing::Replaced,
         }
     }
 
@@ -121,6 +131,29 @@ impl Files {
         }
     }
 }
+
+/// Gives an index that was cut off a length again at which nothing that is mapped is missing. What is missing
+/// can't be touched, not even to close a connection, without the end of the process (SIGBUS). What comes back
+/// is empty, and SQLite makes such an index anew from the log.
+///
+/// By its name, for to open and close it would drop all locks that this process has on it.
+#[cfg(target_os = "linux")]
+fn lengthen(paths: &Paths) {
+    /// A frame of the log at the smallest size of a page.
+    const FRAME: u64 = 512 + 24;
+    /// So many frames are in one part of the index.
+    const FRAMES: u64 = 4096;
+    let frames = fs::metadata(&paths.log).map_or(0, |log| log.len() / FRAME);
+    // No shorter than anybody else has made it meanwhile.
+    let length = (frames / FRAMES + 2) * INDEX_PART;
+    if let Ok(length) = i64::try_from(length) {
+        // If it fails, all is as it was before.
+        let _ = nix::unistd::truncate(&paths.index, length);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lengthen(_: &Paths) {}
 
 /// Whether this process has open the index that is beside the database, for another database than this: then
 /// one was moved into the place of the other, and its log and index were left there. SQLite would open the

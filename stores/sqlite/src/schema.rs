@@ -21,6 +21,7 @@ const SCHEMA: &str = concat!(include_str!("schema.sql"), "\n", include_str!("ass
 const HELD: &str = "CASE WHEN json_valid(CAST(r.value AS TEXT)) THEN
                 json_extract(CAST(r.value AS TEXT), '$.name') = NEW.lease
                 AND json_extract(CAST(r.value AS TEXT), '$.term') = CAST(NEW.term AS INTEGER)
+                AND CAST(NEW.term AS INTEGER) = NEW.term
                 AND EXISTS (
                     SELECT 1 FROM {prefix}records m
                     WHERE m.cluster = r.cluster

@@ -54,6 +54,9 @@ fn a_term_that_is_over_fails_by_itself() {
     application.execute(ASSERT, ("c", "scheduler", "7")).expect("whatever its type");
     refused(application.execute(ASSERT, ("c", "scheduler", 6)), "an older term");
     refused(application.execute(ASSERT, ("c", "scheduler", 8)), "a later term");
+    application.execute(ASSERT, ("c", "scheduler", 7.0)).expect("as JavaScript binds numbers");
+    refused(application.execute(ASSERT, ("c", "scheduler", 7.9)), "a fraction");
+    refused(application.execute(ASSERT, ("c", "scheduler", "7abc")), "the beginning of a text");
     refused(application.execute(ASSERT, ("d", "scheduler", 7)), "another cluster");
     refused(application.execute(ASSERT, ("c", "never", 7)), "another lease");
     refused(application.execute(ASSERT, ("c", "sched", 7)), "the beginning of a name");

@@ -24,6 +24,29 @@ fn assert_says(error: &StoreError, kind: ErrorKind, words: &[&str]) {
     }
 }
 
+/// O54: SQLite maps the index. Touching what was cut off ends the process, this one too.
+#[test]
+fn an_index_that_was_cut_off_kills_nobody() {
+    let place = Place::new();
+    let store = place.store();
+    let hints = store.hints("c", std::sync::Arc::new(|| {}));
+    for length in [0, 1, 4096, 8192] {
+        for lane in [Lane::Beat, Lane::Change, Lane::Watch] {
+            eventually("a read", || send(&store, "c", lane, vec![], vec![read("k")]).is_ok());
+        }
+        let index = place.path().with_file_name("app.db-shm");
+        let file = fs::OpenOptions::new().write(true).open(&index).expect("the index");
+        file.set_len(length).expect("it is cut off");
+        // Closed with the process: with it go the locks that SQLite has in this process.
+        std::mem::forget(file);
+        let attempt = length + 1;
+        let written = || write(&store, "c", create(&format!("after-{length}"), attempt)).is_ok();
+        eventually("a write", written);
+        assert!(find(&store, "c", &format!("after-{length}")).is_some());
+    }
+    drop(hints);
+}
+
 #[test]
 fn a_write_behind_a_long_transaction_is_unavailable_and_not_applied() {
     let place = Place::new();

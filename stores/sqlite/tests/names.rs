@@ -11,10 +11,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use common::{
-    Place, applied, assert_done, change, child_with_mounts, create, find, role, send, version,
-    write,
+    Place, applied, assert_done, change, child_with_mounts, create, eventually, find, read, role,
+    send, version, write,
 };
-use incumbent_core::store::{ErrorKind, Lane, Store, StoreError};
+use incumbent_core::store::{ErrorKind, Found, Lane, Store, StoreError};
 use incumbent_sqlite::SqliteStore;
 
 const LANES: [Lane; 3] = [Lane::Beat, Lane::Change, Lane::Watch];
@@ -59,7 +59,7 @@ fn a_second_name_given_to_a_file_in_use_stops_every_lane_until_it_is_gone() {
     for lane in LANES {
         let error = send(&store, "c", lane, vec![change("k", 1, 2)], vec![]).expect_err("linked");
         assert_says(&error, ErrorKind::Rejected, &["app.db", "2 names", "hard link"]);
-        let error = send(&store, "c", lane, vec![], vec![common::read("k")]).expect_err("linked");
+        let error = send(&store, "c", lane, vec![], vec![read("k")]).expect_err("linked");
         assert_says(&error, ErrorKind::Rejected, &["app.db", "2 names"]);
     }
     fs::remove_file(other).expect("the second name");
@@ -86,6 +86,30 @@ fn symbolic_links_lead_to_one_log() {
         place.wait_until_closed();
         fs::remove_file(place.path()).expect("the file");
     }
+}
+
+/// O54: the log stays where the file was, and whoever opens the link has one beside the new name.
+#[test]
+fn a_file_that_was_moved_behind_a_link_in_its_place_is_no_longer_used() {
+    let place = Place::new();
+    let (path, moved) = (place.path(), place.path().with_file_name("moved.db"));
+    let store = place.store();
+    for (number, lane) in LANES.into_iter().enumerate() {
+        let key = format!("k{number}");
+        send(&store, "c", lane, vec![create(&key, 1)], vec![]).expect("a write");
+    }
+    fs::rename(&path, &moved).expect("it is moved");
+    symlink(&moved, &path).expect("a link");
+    let error = send(&store, "c", Lane::Beat, vec![], vec![read("k0")]).expect_err("another log");
+    assert_says(&error, ErrorKind::Unavailable, &["app.db", "replaced"]);
+    // Once all of it is opened anew, it is one with whoever opens the path or the file.
+    eventually("it is open again", || find_in(&store, "k0"));
+    assert_share(&store, &SqliteStore::open(&*moved).expect("the store opens"));
+}
+
+fn find_in(store: &SqliteStore, key: &str) -> bool {
+    let found = send(store, "c", Lane::Watch, vec![], vec![read(key)]);
+    found.is_ok_and(|reply| matches!(reply.reads[0], Found::Record(_)))
 }
 
 #[test]
