@@ -7,8 +7,10 @@ mod common;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use common::{Trial, eventually};
 use incumbent::{Moment, clock};
@@ -27,9 +29,7 @@ impl Server {
         let arguments = ["serve", "--unix", &path, "--ttl", "3s", "--node", name];
         let child = trial.command(&arguments).spawn().unwrap();
         let server = Self { child, socket };
-        eventually("it listens", || {
-            std::os::unix::net::UnixStream::connect(&server.socket).is_ok()
-        });
+        eventually("it listens", || UnixStream::connect(&server.socket).is_ok());
         server
     }
 
@@ -51,7 +51,15 @@ impl Server {
 
     fn status(&self, path: &str) -> String {
         let mut command = self.curl();
-        command.args(["-o", "/dev/null", "-w", "%{http_code}", &format!("http://localhost{path}")]);
+        command.args([
+            "--max-time",
+            "20",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            &format!("http://localhost{path}"),
+        ]);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
@@ -152,14 +160,11 @@ fn it_refuses_to_listen_elsewhere_for_everybody() {
     assert!(ran.stderr.contains("--token-file"), "{}", ran.stderr);
 }
 
-/// Whoever says `nohup` wants it to outlive the terminal.
-#[test]
-fn o53_a_server_under_nohup_ignores_the_end_of_its_terminal() {
-    let trial = Trial::with_store();
-    let socket = trial.path().join("nohup");
-    let serve = trial.command(&["serve", "--unix", socket.to_str().unwrap(), "--ttl", "3s"]);
+/// A server that starts after this was done in a shell.
+fn after(trial: &Trial, done: &str, socket: &Path) -> Command {
+    let serve = trial.command(&["-vv", "serve", "--unix", socket.to_str().unwrap(), "--ttl", "3s"]);
     let mut command = Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    command.args(["-c", &format!("{done}; exec \"$0\" \"$@\"")]);
     command.arg(serve.get_program()).args(serve.get_args());
     for (name, value) in serve.get_envs() {
         match value {
@@ -168,6 +173,54 @@ fn o53_a_server_under_nohup_ignores_the_end_of_its_terminal() {
         };
     }
     command.current_dir(serve.get_current_dir().unwrap_or(trial.path()));
+    command
+}
+
+fn idle(server: &Server) -> Vec<UnixStream> {
+    (0..200).map(|_| UnixStream::connect(&server.socket).unwrap()).collect()
+}
+
+/// The limit that a process is started with is the lowest of those that it may have.
+#[test]
+fn o55_idle_connections_do_not_use_up_the_files_of_a_server() {
+    let trial = Trial::with_store();
+    let socket = trial.path().join("files");
+    let child = after(&trial, "ulimit -S -n 128", &socket).spawn().unwrap();
+    let server = Server { child, socket };
+    eventually("it listens", || server.status("/livez") == "200");
+    let idle = idle(&server);
+    assert_eq!(server.status("/livez"), "200");
+    drop(idle);
+}
+
+/// Where it may not have more, the store goes on, and others are refused at once and not left waiting.
+#[test]
+fn o55_connections_are_refused_before_the_store_has_no_files_left() {
+    let trial = Trial::with_store();
+    let (socket, log) = (trial.path().join("files"), trial.path().join("log"));
+    let mut command = after(&trial, "ulimit -n 128", &socket);
+    command.stderr(File::create(&log).unwrap());
+    let server = Server { child: command.spawn().unwrap(), socket };
+    eventually("it listens", || server.status("/livez") == "200");
+    let mut holder = server.hold("a");
+    let elected = holder.until("elected");
+    let file = File::open(elected["trust_file"].as_str().unwrap()).unwrap();
+    let idle = idle(&server);
+    assert_eq!(server.status("/livez"), "000", "it is refused");
+    let told = until(&file);
+    eventually("it is renewed twice", || until(&file).since(told) > Duration::from_millis(1100));
+    drop(idle);
+    eventually("it takes connections again", || server.status("/livez") == "200");
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(said.matches("no more connections are taken").count(), 1, "{said}");
+}
+
+/// Whoever says `nohup` wants it to outlive the terminal.
+#[test]
+fn o53_a_server_under_nohup_ignores_the_end_of_its_terminal() {
+    let trial = Trial::with_store();
+    let socket = trial.path().join("nohup");
+    let mut command = after(&trial, "trap '' HUP", &socket);
     let mut server = Server { child: command.spawn().unwrap(), socket };
     eventually("it listens", || server.status("/livez") == "200");
     server.signal("-HUP");

@@ -368,7 +368,11 @@ fn behind_of(state: &incumbent::LeaseState) -> Behind {
 /// Ready once it is proven that nothing of the client runs any more.
 pub(crate) async fn proof(peer: Option<&Peer>, on_close: OnClose) {
     match (peer, on_close) {
-        (Some(peer), OnClose::Ended) => peer.closed().await,
+        // What a client has sent ahead may hide that it has closed, and not that it is dead.
+        (Some(peer), OnClose::Ended) => tokio::select! {
+            () = peer.closed() => {}
+            () = peer.dead() => {}
+        },
         (Some(peer), OnClose::Wait) => peer.dead().await,
         (None, _) => std::future::pending().await,
     }

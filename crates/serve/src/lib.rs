@@ -26,6 +26,7 @@ mod agent;
 mod audit;
 mod body;
 mod call;
+mod crowd;
 mod document;
 mod documents;
 mod events;
@@ -56,5 +57,6 @@ mod trust_file;
 
 pub use access::{Access, AccessError, Role};
 pub use agent::agent_check;
+pub use crowd::raise_file_limit;
 pub use listen::{Address, Listener, ServeError};
 pub use service::{Options, Service};

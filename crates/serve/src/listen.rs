@@ -5,7 +5,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -22,11 +21,10 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 use tower_service::Service as _;
 
+use crate::crowd::{FILES_TCP, FILES_UNIX, Seat};
 use crate::peer::{Connection, Peer};
 use crate::service::Service;
 
-/// How many connections there are at most.
-const CONNECTIONS: usize = 4096;
 /// How long the headers of a request may take, and a connection may be idle.
 const HEADERS: Duration = Duration::from_secs(30);
 /// How large they may be.
@@ -127,29 +125,31 @@ impl Listener {
     /// Takes requests until `stop` is ready; then lets those end that are under way.
     pub async fn serve(self, service: &Service, stop: impl Future<Output = ()>) {
         let (router, graceful) = (service.router(), GracefulShutdown::new());
-        let open = Arc::new(AtomicUsize::new(0));
+        let files = if self.is_unix() { FILES_UNIX } else { FILES_TCP };
         let mut stop = std::pin::pin!(stop);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
                 accepted = self.accept() => accepted,
             };
-            let Ok((stream, peer)) = accepted else {
-                // No more files, for instance: that passes.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // No more files, for instance: that passes.
+                    service.crowd().refused(&error.to_string());
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
             };
-            if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
-                open.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let (router, watcher, open) = (router.clone(), graceful.watcher(), Arc::clone(&open));
-            service.spawn(async move {
-                converse(stream, peer, router, watcher).await;
-                open.fetch_sub(1, Ordering::AcqRel);
-            });
+            let Some(seat) = service.crowd().enter(files) else { continue };
+            let (router, watcher) = (router.clone(), graceful.watcher());
+            service.spawn(converse(stream, peer, router, watcher, seat));
         }
         let _ = tokio::time::timeout(CLOSING, graceful.shutdown()).await;
+    }
+
+    fn is_unix(&self) -> bool {
+        !matches!(self.socket, Socket::Tcp(_))
     }
 
     async fn accept(&self) -> std::io::Result<(Box<dyn Both>, Peer)> {
@@ -197,9 +197,10 @@ async fn converse(
     peer: Peer,
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
+    _seat: Seat,
 ) {
     let peer = Arc::new(peer);
-    let stream = TokioIo::new(Connection::new(stream, Arc::clone(&peer)));
+    let stream = TokioIo::new(Connection::new(stream, Arc::clone(&peer), HEADERS));
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&peer));
         name_host(&mut request);

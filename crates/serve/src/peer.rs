@@ -1,10 +1,12 @@
 //! Who is at the other end of a connection, whether it reads, and how the connection ended.
 
+use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
@@ -185,11 +187,37 @@ impl Peer {
 pub(crate) struct Connection<S> {
     stream: S,
     peer: std::sync::Arc<Peer>,
+    /// Until it is known which protocol is spoken, nobody else watches the time.
+    opening: Option<Opening>,
+}
+
+/// What HTTP/2 begins with.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+struct Opening {
+    until: Pin<Box<tokio::time::Sleep>>,
+    /// What is left of the preface.
+    left: &'static [u8],
+}
+
+impl Opening {
+    /// Whether it is still open what is spoken, after these bytes.
+    fn goes_on(&mut self, bytes: &[u8]) -> bool {
+        match self.left.strip_prefix(bytes) {
+            Some(left) => {
+                self.left = left;
+                !left.is_empty()
+            }
+            None => false,
+        }
+    }
 }
 
 impl<S> Connection<S> {
-    pub(crate) fn new(stream: S, peer: std::sync::Arc<Peer>) -> Self {
-        Self { stream, peer }
+    /// One whose peer says within this time what it speaks.
+    pub(crate) fn new(stream: S, peer: std::sync::Arc<Peer>, patience: Duration) -> Self {
+        let until = Box::pin(tokio::time::sleep(patience));
+        Self { stream, peer, opening: Some(Opening { until, left: PREFACE }) }
     }
 }
 
@@ -209,7 +237,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let room = buffer.remaining() > 0;
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let mut read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if let Some(opening) = &mut self.opening {
+            let bytes = buffer.filled().get(before..).unwrap_or_default();
+            if !opening.goes_on(bytes) {
+                self.opening = None;
+            } else if read.is_pending() && opening.until.as_mut().poll(context).is_ready() {
+                read = Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
         match &read {
             Poll::Ready(Ok(())) if room && buffer.filled().len() == before => {
                 self.peer.end(self.peer.finished());
@@ -339,6 +375,36 @@ mod process {
         unsafe {
             let question = rustix::ioctl::Getter::<UNREAD, i32>::new();
             rustix::ioctl::ioctl(socket, question).ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_never_says_what_it_speaks_is_not_waited_for() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        for (sent, is_cut) in [("", true), ("PRI * HTTP", true), ("G", false), ("PRX", false)] {
+            let mut client =
+                tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let peer = Arc::new(Peer::tcp(&stream).unwrap());
+            let mut server = Connection::new(stream, peer, Duration::from_millis(50));
+            client.write_all(sent.as_bytes()).await.unwrap();
+            let mut bytes = vec![0; sent.len()];
+            server.read_exact(&mut bytes).await.unwrap();
+            let next = server.read_u8();
+            // Who has said it has as much time as its protocol gives it.
+            let patience = Duration::from_secs(if is_cut { 60 } else { 1 });
+            let waited = tokio::time::timeout(patience, next).await;
+            let cut = waited.ok().map(|read| read.unwrap_err().kind());
+            assert_eq!(cut, is_cut.then_some(io::ErrorKind::TimedOut), "{sent:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ use incumbent::{Cluster, Node};
 use tokio::runtime::Handle;
 
 use crate::access::Access;
+use crate::crowd::Crowd;
 use crate::events::News;
 use crate::follow::{Followed, Follows};
 use crate::hold::{draw, hex};
@@ -64,6 +65,7 @@ struct Inner {
     snapshots: Snapshots,
     news: News,
     trust_files: TrustFiles,
+    crowd: Arc<Crowd>,
 }
 
 impl Service {
@@ -86,6 +88,7 @@ impl Service {
             snapshots: Snapshots::default(),
             news: News::new(run.get(..8).unwrap_or_default()),
             trust_files,
+            crowd: Arc::default(),
         })))
     }
 
@@ -147,6 +150,10 @@ impl Service {
 
     pub(crate) fn trust_files(&self) -> &TrustFiles {
         &self.0.trust_files
+    }
+
+    pub(crate) fn crowd(&self) -> &Arc<Crowd> {
+        &self.0.crowd
     }
 
     pub(crate) fn follow(&self, lease: &str) -> Result<Arc<Followed>, Problem> {

@@ -108,8 +108,8 @@ const PIPELINING: &str = r#"
 import socket, sys, time
 client = socket.socket(socket.AF_UNIX)
 client.connect(sys.argv[1])
-body = b'{"name": "a"}'
-client.sendall(b"POST /v1/leases/scheduler/hold HTTP/1.1\r\nhost: localhost\r\n"
+body = sys.argv[3].encode()
+client.sendall(b"POST " + sys.argv[2].encode() + b" HTTP/1.1\r\nhost: localhost\r\n"
                b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
                + b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
 time.sleep(600)
@@ -118,18 +118,38 @@ time.sleep(600)
 /// What a client has sent ahead keeps the end of its connection from being read, and nobody from seeing its death.
 #[test]
 fn requests_that_were_sent_ahead_do_not_hide_the_death_of_a_client() {
-    let server = Server::new(LONG);
-    let mut client = std::process::Command::new("python3")
-        .args(["-c", PIPELINING, server.unix.to_str().unwrap()])
-        .spawn()
-        .unwrap();
-    let leads = |name: &str| server.get("/?lease=scheduler").json()["name"] == name;
-    common::wait_until("it leads", || leads("a"));
-    let _second = server.hold_here("scheduler", json!({ "name": "b" }));
-    client.kill().unwrap();
-    client.wait().unwrap();
-    // The next line that could not be sent comes in minutes.
-    common::wait_until("the next leads", || leads("b"));
+    for on_close in ["wait", "ended"] {
+        let server = Server::new(LONG);
+        let body = json!({ "name": "a", "on_close": on_close });
+        let mut client = pipelining(&server, "/v1/leases/scheduler/hold", &body);
+        let leads = |name: &str| server.get("/?lease=scheduler").json()["name"] == name;
+        common::wait_until("it leads", || leads("a"));
+        let _second = server.hold_here("scheduler", json!({ "name": "b" }));
+        client.kill().unwrap();
+        client.wait().unwrap();
+        // The next line that could not be sent comes in minutes.
+        common::wait_until("the next leads", || leads("b"));
+    }
+}
+
+#[test]
+fn requests_that_were_sent_ahead_do_not_hide_the_death_of_who_serves() {
+    for on_close in ["wait", "ended"] {
+        let server = Server::new(LONG);
+        let body = |name: &str| json!({ "name": name, "duties": ["one"], "on_close": on_close });
+        let mut client = pipelining(&server, "/v1/families/work/serve", &body("a"));
+        let has = |name: &str| server.get("/v1/duties/work%2Fone").json()["node"] == name;
+        common::wait_until("it has the duty", || has("a"));
+        let mut second = server.serve_here("work", body("b"));
+        client.kill().unwrap();
+        client.wait().unwrap();
+        assert_eq!(second.until("start")["duty"], "one");
+    }
+}
+
+fn pipelining(server: &Server, path: &str, body: &serde_json::Value) -> std::process::Child {
+    let arguments = ["-c", PIPELINING, server.unix.to_str().unwrap(), path, &body.to_string()];
+    std::process::Command::new("python3").args(arguments).spawn().unwrap()
 }
 
 /// Who has won isn't told that nothing is held, however busy the server is.

@@ -85,6 +85,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Serves until it is told to end, and then until no client may trust any more.
 pub(crate) fn run(session: &Session, arguments: &ServeArguments) -> Outcome {
+    incumbent_serve::raise_file_limit();
     session.block_on(serve(session, arguments))
 }
 
