@@ -137,7 +137,7 @@ fn requests_that_were_sent_ahead_do_not_hide_the_death_of_who_serves() {
     for on_close in ["wait", "ended"] {
         let server = Server::new(LONG);
         let body = |name: &str| json!({ "name": name, "duties": ["one"], "on_close": on_close });
-        let mut client = pipelining(&server, "/v1/families/work/serve", &body("a"));
+        let mut client = pipelining(&server, "/v1/families/projection/serve", &body("a"));
         let has = |name: &str| server.get("/v1/duties/work%2Fone").json()["node"] == name;
         common::wait_until("it has the duty", || has("a"));
         let mut second = server.serve_here("work", body("b"));
@@ -216,7 +216,7 @@ fn what_would_spoil_a_screen_is_refused() {
         }
     }
     let body = json!({ "name": "a", "duties": ["b"], "labels": { "zone": "\n" } });
-    assert_eq!(server.ask("POST", "/v1/families/work/serve", Some(body)).status, 400);
+    assert_eq!(server.ask("POST", "/v1/families/projection/serve", Some(body)).status, 400);
     let body = json!({ "name": "a", "labels": { "zone": "" }, "payload": "{\"é\": 1}" });
     assert_eq!(server.ask("POST", "/v1/leases/x/acquire", Some(body)).status, 201);
 }
