@@ -138,9 +138,9 @@ fn requests_that_were_sent_ahead_do_not_hide_the_death_of_who_serves() {
         let server = Server::new(LONG);
         let body = |name: &str| json!({ "name": name, "duties": ["one"], "on_close": on_close });
         let mut client = pipelining(&server, "/v1/families/projection/serve", &body("a"));
-        let has = |name: &str| server.get("/v1/duties/work%2Fone").json()["node"] == name;
+        let has = |name: &str| server.get("/v1/duties/projection%2Fone").json()["node"] == name;
         common::wait_until("it has the duty", || has("a"));
-        let mut second = server.serve_here("work", body("b"));
+        let mut second = server.serve_here("projection", body("b"));
         client.kill().unwrap();
         client.wait().unwrap();
         assert_eq!(second.until("start")["duty"], "one");
