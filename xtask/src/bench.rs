@@ -15,7 +15,7 @@ pub(crate) fn run(mut context: Context, arguments: &[String]) -> Result<bool> {
         bail!("{story}");
     }
     let features = ["--features", "all-stores", "--"];
-    let mut command = context.cargo(&["run", "--release", "--package", "incumbent-bench"]);
+    let mut command = context.cargo(&["run", "--profile", "bench", "--package", "incumbent-bench"]);
     let ran = process::run(command.args(features).args(arguments), PATIENCE, |_| {})?;
     if !ran.success {
         println!("{}", ran.story);
