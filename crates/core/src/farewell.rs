@@ -11,7 +11,7 @@ use crate::backoff::Backoff;
 use crate::keys;
 use crate::names::MemberId;
 use crate::outbox::{Answered, Outbox, Purpose, first_read, first_write};
-use crate::own::Asked;
+use crate::own::UpkeepKind;
 use crate::pace;
 use crate::random::Random;
 use crate::records::{Content, MemberRecord, MemberState};
@@ -66,14 +66,14 @@ impl Farewells {
         &mut self,
         now: Moment,
         id: &MemberId,
-        asked: Asked,
+        asked: UpkeepKind,
         answer: Answered<'_>,
         random: &mut Random,
     ) {
         let Some(farewell) = self.0.iter_mut().find(|farewell| farewell.id == *id) else { return };
         match asked {
-            Asked::Write => farewell.closed(now, first_write(answer), random),
-            Asked::Read => farewell.read(now, first_read(answer), random),
+            UpkeepKind::Write => farewell.closed(now, first_write(answer), random),
+            UpkeepKind::Read => farewell.read(now, first_read(answer), random),
         }
     }
 
@@ -137,12 +137,12 @@ impl Farewell {
         let key = keys::member(&self.id);
         if reading {
             let reads = vec![Read::Key { key, unless: None }];
-            let purpose = Purpose::Farewell(self.id.clone(), Asked::Read);
+            let purpose = Purpose::Farewell(self.id.clone(), UpkeepKind::Read);
             return outbox.ask(now, Lane::Change, reads, purpose);
         }
         let expect = Expect::Version(self.version.clone());
         let put = outbox.put(key, expect, self.record.closed(MemberState::Left).bytes(), true);
-        outbox.write(now, vec![put], Purpose::Farewell(self.id.clone(), Asked::Write));
+        outbox.write(now, vec![put], Purpose::Farewell(self.id.clone(), UpkeepKind::Write));
     }
 
     fn closed(&mut self, now: Moment, outcome: Result<&Outcome, ErrorKind>, random: &mut Random) {
@@ -192,12 +192,12 @@ mod tests {
         let request = outbox.next_request().unwrap();
         assert!(matches!(&request.exchange.writes[..], [Write::Put(put)] if put.hint));
         let doubt = Err(ErrorKind::Unknown);
-        farewells.replied(Moment::START, &id, Asked::Write, doubt, &mut random);
+        farewells.replied(Moment::START, &id, UpkeepKind::Write, doubt, &mut random);
         let at = farewells.wake_at();
         farewells.poll(at, &mut outbox);
         assert!(outbox.next_request().unwrap().exchange.writes.is_empty(), "it is read first");
         let gone = Reply { writes: Vec::new(), reads: vec![Found::Absent] };
-        farewells.replied(at, &id, Asked::Read, Ok(&gone), &mut random);
+        farewells.replied(at, &id, UpkeepKind::Read, Ok(&gone), &mut random);
         farewells.poll(at, &mut outbox);
         assert!(farewells.is_empty());
     }

@@ -3,7 +3,7 @@
 use crate::keys;
 use crate::names::MemberId;
 use crate::outbox::{Answered, Outbox, Purpose, first_read, first_write};
-use crate::own::{Asked, OwnRecord, Upkeep};
+use crate::own::{OwnRecord, Upkeep, UpkeepKind};
 use crate::random::Random;
 use crate::records::{Content, Profile};
 use crate::settings::Timing;
@@ -61,11 +61,11 @@ impl Introduction {
         match step {
             Upkeep::Write(expect, content) => {
                 let put = outbox.put(key, expect, content, true);
-                outbox.write(now, vec![put], Purpose::Profile(Asked::Write));
+                outbox.write(now, vec![put], Purpose::Profile(UpkeepKind::Write));
             }
             Upkeep::Read => {
                 let reads = vec![Read::Key { key, unless: None }];
-                outbox.ask(now, Lane::Change, reads, Purpose::Profile(Asked::Read));
+                outbox.ask(now, Lane::Change, reads, Purpose::Profile(UpkeepKind::Read));
             }
         }
     }
@@ -74,13 +74,13 @@ impl Introduction {
     pub(crate) fn replied(
         &mut self,
         now: Moment,
-        asked: Asked,
+        asked: UpkeepKind,
         answer: Answered<'_>,
         random: &mut Random,
     ) -> Option<u64> {
         match asked {
-            Asked::Write => self.record.wrote(now, first_write(answer), random),
-            Asked::Read => self.record.read(now, first_read(answer), random),
+            UpkeepKind::Write => self.record.wrote(now, first_write(answer), random),
+            UpkeepKind::Read => self.record.read(now, first_read(answer), random),
         }
         self.record.is_settled().then_some(self.made)
     }
@@ -100,7 +100,8 @@ mod tests {
         introduction.say(Profile::named("a"), 17);
         introduction.poll(now, &own, &mut outbox);
         assert!(matches!(&outbox.next_request().unwrap().exchange.writes[..], [Write::Put(_)]));
-        let told = introduction.replied(now, Asked::Write, Err(ErrorKind::Unknown), &mut random);
+        let told =
+            introduction.replied(now, UpkeepKind::Write, Err(ErrorKind::Unknown), &mut random);
         assert_eq!(told, None, "it may not be there");
         introduction.changed();
         introduction.say(Profile::named("b"), 18);
@@ -108,7 +109,7 @@ mod tests {
         let request = outbox.next_request().unwrap();
         assert!(request.exchange.writes.is_empty(), "it is read back first");
         let nothing = Reply { writes: Vec::new(), reads: vec![crate::store::Found::Absent] };
-        assert_eq!(introduction.replied(now, Asked::Read, Ok(&nothing), &mut random), None);
+        assert_eq!(introduction.replied(now, UpkeepKind::Read, Ok(&nothing), &mut random), None);
         introduction.poll(introduction.wake_at(), &own, &mut outbox);
         let request = outbox.next_request().unwrap();
         let [Write::Put(put)] = &request.exchange.writes[..] else { panic!("{request:?}") };
@@ -116,6 +117,9 @@ mod tests {
         assert_eq!((profile.node.as_str(), profile.revision, profile.joined_ms), ("b", 2, 17));
         let written =
             Reply { writes: vec![Outcome::Applied(Version::new("1"))], reads: Vec::new() };
-        assert_eq!(introduction.replied(now, Asked::Write, Ok(&written), &mut random), Some(2));
+        assert_eq!(
+            introduction.replied(now, UpkeepKind::Write, Ok(&written), &mut random),
+            Some(2)
+        );
     }
 }

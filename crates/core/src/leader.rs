@@ -27,7 +27,7 @@ const LARGEST_PAGE: usize = 256;
 
 /// The leader's knowledge. It is rebuilt from records by every new leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Leader {
+pub struct Leading {
     term: u64,
     stage: LeaderStage,
     /// When to list again.
@@ -68,7 +68,7 @@ pub struct Leader {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LeaderStage {
-    /// List at [`Leader::next`].
+    /// List at [`Leading::next`].
     Idle,
     Listing,
     /// The list is in: decide what to write.
@@ -89,7 +89,7 @@ pub(crate) enum LeaderErrand {
     Write,
 }
 
-impl Leader {
+impl Leading {
     pub(crate) fn new(term: u64) -> Self {
         Self {
             term,

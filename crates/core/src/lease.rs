@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::backoff::Backoff;
-use crate::candidacy::Candidacy;
 use crate::mutant::{Planted, fault};
 use crate::names::{LeaseName, MemberId};
 use crate::pace;
 use crate::records::{Content, LeaseRecord, Unreadable};
+use crate::stance::Stance;
 use crate::store::{Expect, Found, Version};
 use crate::time::Moment;
 
@@ -54,7 +54,7 @@ pub(crate) enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lease {
     pub(crate) name: LeaseName,
-    pub(crate) want: Option<Candidacy>,
+    pub(crate) want: Option<Stance>,
     pub(crate) stage: Stage,
     pub(crate) known: Known,
     /// Whether a read is on its way.
@@ -83,7 +83,7 @@ pub(crate) struct Lease {
     /// What a store that keeps its word can't go back behind.
     pub(crate) memory: Memory,
     /// The store went back behind it, as far as reads tell.
-    pub(crate) loss: Option<Loss>,
+    pub(crate) loss: Option<StoreLoss>,
     /// For whom others shall hold back once it is freed.
     pub(crate) successor: Option<MemberId>,
     pub(crate) conflicts: Backoff,
@@ -121,7 +121,7 @@ pub(crate) struct Memory {
 
 /// The store shows less than it did: it forgot, or the reads are stale.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Loss {
+pub(crate) struct StoreLoss {
     /// Nobody that held the lease in what was lost trusts any more from here on, unless its member
     /// is still there.
     pub(crate) until: Moment,
@@ -392,7 +392,7 @@ impl Lease {
             let version = self.version().cloned();
             // What reads showed before may have been stale, and this the loss: it counts only if
             // reads went on showing the same.
-            let goes_on = |loss: &Loss| {
+            let goes_on = |loss: &StoreLoss| {
                 let there = version.is_some() || loss.version.is_none();
                 let same = fault!(planted, LossesMixedUp => there, loss.version == version);
                 same && term == loss.term && now.since(loss.shown) <= wait / 2
@@ -403,13 +403,13 @@ impl Lease {
             let again = self.loss.as_ref().map_or(0, |loss| loss.again + 1);
             let fresh = |holder| {
                 let (until, shown, version) = (now + wait, now, version.clone());
-                Loss { until, holder, wait, term, shown, first, version, again }
+                StoreLoss { until, holder, wait, term, shown, first, version, again }
             };
             // A take that was on its way when the store went back is nobody's: of that it is known
             // here if it was ours, and by what its taker has written since if it was another's.
             let nobodys = disowned || (own.is_some() && self.holder() == own);
             let mut loss = match self.loss.take() {
-                Some(loss) if goes_on(&loss) => Loss { shown: now, version, ..loss },
+                Some(loss) if goes_on(&loss) => StoreLoss { shown: now, version, ..loss },
                 Some(loss) if term == loss.term => fresh(loss.holder),
                 // Somebody has taken it who couldn't know, or the store went back once more.
                 Some(loss) if term > loss.term => fresh(None),
@@ -420,7 +420,7 @@ impl Lease {
             }
             self.loss = Some(loss);
             self.memory.highest = self.memory.highest.max(lost);
-            let over = |loss: &mut Loss| now >= loss.until && loss.holder.is_none();
+            let over = |loss: &mut StoreLoss| now >= loss.until && loss.holder.is_none();
             if self.holder().is_some() && self.loss.take_if(over).is_some() {
                 // Another leads on in what is left, and nobody else can. From here on that is what
                 // the store can't go back behind.

@@ -4,7 +4,7 @@
 //! A program uses the crate `incumbent`; this one is for reading, for checking, and for those
 //! who write a store ([`store`]) or a driver of their own.
 //!
-//! Start with [`Node`], then read in this order:
+//! Start with [`Elector`], then read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -21,7 +21,6 @@
 //! elsewhere (F) or here (O), and what happens now.
 
 pub mod backoff;
-mod candidacy;
 mod census;
 mod farewell;
 mod introduction;
@@ -38,16 +37,17 @@ pub mod pace;
 pub mod random;
 pub mod records;
 pub mod settings;
+mod stance;
 pub mod store;
 pub mod stored;
 mod sweep;
 mod time;
 mod watch;
 
-pub use candidacy::{Candidacy, Preference};
 pub use member::Ending;
 pub use names::{LeaseKind, LeaseName, MemberId};
-pub use node::{Brought, Config, Event, Loss, Node, Past, Sighting};
+pub use node::{Brought, Config, ElectionEvent, Elector, LossCause, Past, Sighting};
 pub use outbox::{Request, RequestId};
 pub use settings::Timing;
+pub use stance::{Preference, Stance};
 pub use time::Moment;

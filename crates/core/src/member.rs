@@ -52,7 +52,7 @@ pub(crate) enum MemberStep {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Member {
+pub(crate) struct Membership {
     pub(crate) id: MemberId,
     stage: Life,
     /// Trust ends here. Every question compares the clock with it when asked.
@@ -110,7 +110,7 @@ struct BeatAttempt {
     interval: Duration,
 }
 
-impl Member {
+impl Membership {
     /// An incarnation that will be created at `at`.
     pub(crate) fn new(id: MemberId, timing: &Timing, at: Moment) -> Self {
         Self {
@@ -414,7 +414,7 @@ mod tests {
         let version = Outcome::Applied(Version::new("1"));
         for seed in 0..500 {
             let mut random = Random::new(seed);
-            let mut member = Member::new(MemberId::draw(&mut random), &timing, Moment::START);
+            let mut member = Membership::new(MemberId::draw(&mut random), &timing, Moment::START);
             member.step(Moment::START, &timing, &mut random, planted);
             assert!(member.created(Moment::START, Ok(&version), &timing, planted));
             // It begins just before the first beat is due, which is the worst moment.
@@ -442,7 +442,7 @@ mod tests {
         };
         let end = |closed: fn(&MemberRecord) -> MemberRecord| {
             let mut random = Random::new(1);
-            let mut member = Member::new(MemberId::draw(&mut random), &timing, Moment::START);
+            let mut member = Membership::new(MemberId::draw(&mut random), &timing, Moment::START);
             let step = member.step(Moment::START, &timing, &mut random, planted);
             let Some(MemberStep::Create(record)) = step else { panic!("{step:?}") };
             let version = Outcome::Applied(Version::new("1"));

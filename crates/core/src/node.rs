@@ -1,7 +1,7 @@
 //! A node: one member after another, and the leases that hang from it.
 //!
 //! No I/O and no clock: the driver says what time it is, sends the [`Request`]s, brings back
-//! the replies and acts on the [`Event`]s. Everything that could go wrong in a protocol is in
+//! the replies and acts on the [`ElectionEvent`]s. Everything that could go wrong in a protocol is in
 //! here, and the simulator runs this very code.
 
 mod api;
@@ -20,9 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::farewell::Farewells;
 use crate::introduction::Introduction;
 use crate::keys;
-use crate::leader::Leader;
+use crate::leader::Leading;
 use crate::lease::{JUMP, Lease, Memory, Stage};
-use crate::member::{Ending, Member, MemberStep};
+use crate::member::{Ending, MemberStep, Membership};
 use crate::mutant::{Mutant, Planted, fault};
 use crate::names::{LeaseKind, LeaseName, MemberId};
 use crate::outbox::{Outbox, Purpose, RequestId};
@@ -36,7 +36,7 @@ use crate::watch::Watch;
 use rider::Rider;
 
 pub use api::Sighting;
-pub use event::{Event, Loss};
+pub use event::{ElectionEvent, LossCause};
 pub use past::Past;
 pub(crate) use reads::Followed;
 pub use rider::Brought;
@@ -62,14 +62,14 @@ pub struct Config {
 
 /// One node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
+pub struct Elector {
     config: Config,
     random: Random,
     outbox: Outbox,
     /// Wall-clock milliseconds, for display alone.
     wall_ms: u64,
 
-    member: Option<Member>,
+    member: Option<Membership>,
     introduction: Introduction,
     rider: Rider,
     farewells: Farewells,
@@ -90,12 +90,12 @@ pub struct Node {
     watches: BTreeMap<MemberId, Watch>,
     timers: BTreeSet<(Moment, LeaseName)>,
     to_look: BTreeSet<LeaseName>,
-    leader: Option<Leader>,
+    leader: Option<Leading>,
     sweep: Sweep,
     index: reads::Index,
 }
 
-impl Node {
+impl Elector {
     /// A node that joins at once.
     #[must_use]
     pub fn new(config: Config, seed: u64, now: Moment) -> Self {
@@ -104,7 +104,7 @@ impl Node {
         let mut random = Random::new(seed);
         let writer = random.number();
         let id = MemberId::draw(&mut random);
-        let member = Member::new(id, &config.timing, now);
+        let member = Membership::new(id, &config.timing, now);
         let ttl = config.timing.ttl;
         let mut outbox = Outbox::new(writer, config.timing.request);
         outbox.sends_for(Some(&member.id));
@@ -157,7 +157,7 @@ impl Node {
         let deadline = Some(self.outbox.wake_at());
         let farewell = Some(self.farewells.wake_at());
         let timer = self.timers.first().map(|(at, _)| *at);
-        let leader = self.leader.as_ref().map(Leader::wake_at);
+        let leader = self.leader.as_ref().map(Leading::wake_at);
         let index = self.index.wake_at();
         let alive = self.own_id().is_some();
         let profile = alive.then(|| self.introduction.wake_at());
@@ -231,13 +231,17 @@ impl Node {
             let name = lease.name.clone();
             match lease.stage {
                 Stage::Held(term) => {
-                    let lost =
-                        Event::Lost { lease: name, term, why: Loss::Ended(why), abrupt: true };
+                    let lost = ElectionEvent::Lost {
+                        lease: name,
+                        term,
+                        why: LossCause::Ended(why),
+                        abrupt: true,
+                    };
                     self.outbox.say(lost);
                     lease.not_before = now + self.config.timing.ttl / 4;
                 }
                 Stage::Stopping(term) => {
-                    self.outbox.say(Event::Abort { lease: name, term });
+                    self.outbox.say(ElectionEvent::Abort { lease: name, term });
                 }
                 Stage::Seeking
                 | Stage::Taking
@@ -256,7 +260,7 @@ impl Node {
             lease.doubts.clear();
             lease.look_at = now;
         }
-        self.outbox.say(Event::Ended { member: member.id.clone(), why });
+        self.outbox.say(ElectionEvent::Ended { member: member.id.clone(), why });
         if let Some(version) = member.version() {
             let record = member.closing(&self.config.timing);
             let give_up = now + self.config.timing.ttl * 2;
@@ -274,7 +278,7 @@ impl Node {
         let id = fault!(self.config.planted, MemberIdReused => former, drawn);
         let at = now + self.joins.pause(&mut self.random);
         self.outbox.sends_for(Some(&id));
-        self.member = Some(Member::new(id, &self.config.timing, at));
+        self.member = Some(Membership::new(id, &self.config.timing, at));
     }
 
     /// Lets former incarnations go whose work has stopped.
@@ -300,11 +304,11 @@ impl Node {
             self.end(now, Ending::Left);
             self.farewells.poll(now, &mut self.outbox);
         }
-        if self.farewells.is_empty() && !self.outbox.has_said(&Event::Left) {
+        if self.farewells.is_empty() && !self.outbox.has_said(&ElectionEvent::Left) {
             self.leaving = false;
             self.leases.clear();
             self.timers.clear();
-            self.outbox.say(Event::Left);
+            self.outbox.say(ElectionEvent::Left);
         }
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::census::WantedWrite;
 use crate::leader::LeaderErrand;
 use crate::names::{LeaseName, MemberId};
-use crate::node::{Event, Followed};
-use crate::own::Asked;
+use crate::node::{ElectionEvent, Followed};
+use crate::own::UpkeepKind;
 use crate::records::{LeaseRecord, MemberRecord};
 use crate::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Put, Read, Reply, Stamp, Write,
@@ -58,8 +58,8 @@ pub(crate) enum Purpose {
     Create,
     Beat,
     ReadBack,
-    Profile(Asked),
-    Farewell(MemberId, Asked),
+    Profile(UpkeepKind),
+    Farewell(MemberId, UpkeepKind),
     Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
     Take(LeaseName, LeaseRecord),
     Free(LeaseName, u64, LeaseRecord),
@@ -101,7 +101,7 @@ pub(crate) struct Outbox {
 
 /// Events are made of records, which the model checker hashes by their text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct QueuedEvent(Event);
+struct QueuedEvent(ElectionEvent);
 
 impl std::hash::Hash for QueuedEvent {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
@@ -188,11 +188,11 @@ impl Outbox {
         self.send(now, Lane::Change, writes, Vec::new(), purpose);
     }
 
-    pub(crate) fn say(&mut self, event: Event) {
+    pub(crate) fn say(&mut self, event: ElectionEvent) {
         self.events.push_back(QueuedEvent(event));
     }
 
-    pub(crate) fn has_said(&self, event: &Event) -> bool {
+    pub(crate) fn has_said(&self, event: &ElectionEvent) -> bool {
         self.events.iter().any(|queued| queued.0 == *event)
     }
 
@@ -200,7 +200,7 @@ impl Outbox {
         self.requests.pop_front()
     }
 
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    pub(crate) fn next_event(&mut self) -> Option<ElectionEvent> {
         self.events.pop_front().map(|QueuedEvent(event)| event)
     }
 

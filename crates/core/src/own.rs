@@ -8,7 +8,7 @@ use crate::time::Moment;
 
 /// What a request about the record was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum UpkeepKind {
     /// That it be written.
     Write,
     /// What is there.

@@ -9,7 +9,7 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::records::{Ask, Board, Content, Extra, FORMAT, Intent, IntentState, Profile};
 use incumbent_core::store::{Exchange, Found, Key, Outcome, Read, Record, Reply, Version, Write};
 use incumbent_core::{
-    Candidacy, Config, Event, LeaseName, Loss, Moment, Node, Request, Timing, keys,
+    Config, ElectionEvent, Elector, LeaseName, LossCause, Moment, Request, Stance, Timing, keys,
 };
 
 /// A store that trusts its only user to expect the right thing.
@@ -73,7 +73,7 @@ impl Shelf {
     }
 }
 
-fn node(now: Moment) -> (Node, LeaseName) {
+fn node(now: Moment) -> (Elector, LeaseName) {
     let config = Config {
         profile: Profile::named("a"),
         // A beat comes while a read is on its way, which may take five seconds.
@@ -83,9 +83,9 @@ fn node(now: Moment) -> (Node, LeaseName) {
         membership: false,
         planted: Planted::default(),
     };
-    let mut node = Node::new(config, 7, now);
+    let mut node = Elector::new(config, 7, now);
     let lease = LeaseName::new("scheduler").unwrap();
-    node.campaign(now, lease.clone(), Candidacy::default());
+    node.campaign(now, lease.clone(), Stance::default());
     (node, lease)
 }
 
@@ -107,8 +107,8 @@ fn a_request_is_obeyed_within_a_beat_and_marked_done() {
             node.handle(now, request.id, Ok(reply));
         }
         while let Some(event) = node.next_event() {
-            if let Event::Lost { why, .. } = event {
-                assert_eq!(why, Loss::Resigned);
+            if let ElectionEvent::Lost { why, .. } = event {
+                assert_eq!(why, LossCause::Resigned);
                 lost_at = lost_at.or(Some(step));
                 node.stopped(now, &lease, 1);
             }
@@ -147,7 +147,7 @@ fn a_request_behind_a_read_on_its_way_is_not_missed() {
             }
         }
         while let Some(event) = node.next_event() {
-            lost |= matches!(event, Event::Lost { .. });
+            lost |= matches!(event, ElectionEvent::Lost { .. });
         }
         if step == 20 {
             assert_eq!(node.held(&lease), Some(1));

@@ -10,7 +10,9 @@ use incumbent_core::records::{
     Ask, Content, Extra, FORMAT, Holder, Intent, IntentState, LeaseRecord, MemberRecord, Profile,
 };
 use incumbent_core::store::{Expect, Found, Key, Outcome, Read, Record, Reply, Version, Write};
-use incumbent_core::{Candidacy, Config, Event, LeaseName, MemberId, Moment, Node, Timing, keys};
+use incumbent_core::{
+    Config, ElectionEvent, Elector, LeaseName, MemberId, Moment, Stance, Timing, keys,
+};
 
 fn stored(key: Key, value: Vec<u8>) -> Record {
     Record { key, value, version: Version::new("1"), age: None }
@@ -105,8 +107,8 @@ fn whoever_waits_for_a_member_under_a_wrong_key_neither_closes_it_nor_gives_up()
         planted: Planted::default(),
         max_value: 1 << 20,
     };
-    let mut node = Node::new(config, 7, Moment::from_nanos(1));
-    node.campaign(Moment::from_nanos(1), lease.clone(), Candidacy::default());
+    let mut node = Elector::new(config, 7, Moment::from_nanos(1));
+    node.campaign(Moment::from_nanos(1), lease.clone(), Stance::default());
     let (mut reported, mut elected) = (0, 0);
     for step in 1..=3_000_u64 {
         if step == 2_000 {
@@ -127,11 +129,11 @@ fn whoever_waits_for_a_member_under_a_wrong_key_neither_closes_it_nor_gives_up()
         }
         while let Some(event) = node.next_event() {
             match event {
-                Event::Unreadable(unreadable) => {
+                ElectionEvent::Unreadable(unreadable) => {
                     assert_eq!(unreadable.key, keys::member(&holder).as_str());
                     reported += 1;
                 }
-                Event::Elected { .. } => elected += 1,
+                ElectionEvent::Elected { .. } => elected += 1,
                 _ => {}
             }
         }

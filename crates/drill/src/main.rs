@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use incumbent::Mutant;
+use incumbent::DriverMutant;
 use incumbent_drill::{caught_by, runs};
 
 /// Runs whole nodes, real drivers and runners, in virtual time, and checks what must hold.
@@ -56,14 +56,14 @@ fn main() -> ExitCode {
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn find(name: &str) -> Result<Mutant, String> {
-    Mutant::ALL.iter().copied().find(|mutant| mutant.name() == name).ok_or_else(|| {
-        let names: Vec<String> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+fn find(name: &str) -> Result<DriverMutant, String> {
+    DriverMutant::ALL.iter().copied().find(|mutant| mutant.name() == name).ok_or_else(|| {
+        let names: Vec<String> = DriverMutant::ALL.iter().map(|mutant| mutant.name()).collect();
         format!("there is no mutant {name:?}; there are: {}", names.join(", "))
     })
 }
 
-fn one(seed: u64, mutant: Option<Mutant>, lines: usize) -> bool {
+fn one(seed: u64, mutant: Option<DriverMutant>, lines: usize) -> bool {
     let outcome = runs::play(seed, mutant, true);
     let from = outcome.lines.len().saturating_sub(lines);
     for line in outcome.lines.iter().skip(from) {
@@ -81,7 +81,7 @@ fn one(seed: u64, mutant: Option<Mutant>, lines: usize) -> bool {
     outcome.violation.is_none()
 }
 
-fn many(mutant: Option<Mutant>, arguments: &Arguments) -> bool {
+fn many(mutant: Option<DriverMutant>, arguments: &Arguments) -> bool {
     let (counts, failures) = runs::play_many(arguments.first, arguments.seeds, mutant, 10);
     println!(
         "seeds            {}\nvirtual hours    {:.1}\nelections        {}\nsteps of work    {}\nfaults           {}\nfailed work      {}",
@@ -114,7 +114,7 @@ fn many(mutant: Option<Mutant>, arguments: &Arguments) -> bool {
 
 fn mutants(arguments: &Arguments) -> bool {
     let mut escaped = 0;
-    for mutant in Mutant::ALL {
+    for mutant in DriverMutant::ALL {
         let checker = caught_by(*mutant);
         let (_, failures) = runs::play_many(arguments.first, arguments.seeds, Some(*mutant), 5);
         let right = failures.iter().filter(|failure| failure.violation.invariant == checker);
@@ -132,7 +132,7 @@ fn mutants(arguments: &Arguments) -> bool {
             }
         }
     }
-    let all = Mutant::ALL.len();
+    let all = DriverMutant::ALL.len();
     println!("\n{} of {all} planted mistakes caught", all - escaped);
     escaped == 0
 }

@@ -1,6 +1,6 @@
 //! Which invariant each planted mistake must violate.
 
-use incumbent::Mutant;
+use incumbent::DriverMutant;
 
 use crate::invariants::{
     broken, ends, events, foreign, left, liveness, one_leader, steps, terms, trust_bound,
@@ -24,17 +24,19 @@ pub const INVARIANTS: [&str; 11] = [
 
 /// The invariant that this mistake is named for.
 #[must_use]
-pub fn caught_by(mutant: Mutant) -> &'static str {
+pub fn caught_by(mutant: DriverMutant) -> &'static str {
     match mutant {
-        Mutant::GuardSkipsTrust => steps::NAME,
-        Mutant::FreedWhenTold => work_first::NAME,
-        Mutant::TrustWithoutMargin => trust_bound::NAME,
-        Mutant::BrokenKeepsTrust => broken::NAME,
-        Mutant::WatchMissing | Mutant::GraceFromNow | Mutant::AbortForgotten => ends::NAME,
-        Mutant::PlannedOnTheBeat | Mutant::DroppedHere => foreign::NAME,
-        Mutant::HoldNeverReleased | Mutant::PanicIsFinal => liveness::NAME,
-        Mutant::LossUntold => events::NAME,
-        Mutant::EndedStillHeld => one_leader::NAME,
-        Mutant::SeatNeverClosed | Mutant::FormerWorkLeftBehind => left::NAME,
+        DriverMutant::GuardSkipsTrust => steps::NAME,
+        DriverMutant::FreedWhenTold => work_first::NAME,
+        DriverMutant::TrustWithoutMargin => trust_bound::NAME,
+        DriverMutant::BrokenKeepsTrust => broken::NAME,
+        DriverMutant::WatchMissing | DriverMutant::GraceFromNow | DriverMutant::AbortForgotten => {
+            ends::NAME
+        }
+        DriverMutant::PlannedOnTheBeat | DriverMutant::DroppedHere => foreign::NAME,
+        DriverMutant::HoldNeverReleased | DriverMutant::PanicIsFinal => liveness::NAME,
+        DriverMutant::LossUntold => events::NAME,
+        DriverMutant::EndedStillHeld => one_leader::NAME,
+        DriverMutant::SeatNeverClosed | DriverMutant::FormerWorkLeftBehind => left::NAME,
     }
 }

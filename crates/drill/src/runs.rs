@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent::Mutant;
+use incumbent::DriverMutant;
 use incumbent::testing::World;
 
 use crate::book::{Counts, Violation};
@@ -35,7 +35,7 @@ pub struct Failure {
 
 /// Plays one seed.
 #[must_use]
-pub fn play(seed: u64, mutant: Option<Mutant>, tells: bool) -> Outcome {
+pub fn play(seed: u64, mutant: Option<DriverMutant>, tells: bool) -> Outcome {
     let played = catch_unwind(AssertUnwindSafe(|| {
         World::run(seed, |world| async move {
             let book = stage::play(world, seed, mutant, tells).await;
@@ -64,7 +64,7 @@ pub fn play(seed: u64, mutant: Option<Mutant>, tells: bool) -> Outcome {
 pub fn play_many(
     first: u64,
     seeds: u64,
-    mutant: Option<Mutant>,
+    mutant: Option<DriverMutant>,
     most: usize,
 ) -> (Counts, Vec<Failure>) {
     let next = AtomicU64::new(first);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent::Mutant;
+use incumbent::DriverMutant;
 use incumbent::testing::{Conditions, Process, Thread, World};
 use tokio::time::sleep;
 
@@ -49,7 +49,12 @@ impl Seat {
 }
 
 /// Plays a seed to its end; gives its book.
-pub(crate) async fn play(world: World, seed: u64, mutant: Option<Mutant>, tells: bool) -> Book {
+pub(crate) async fn play(
+    world: World,
+    seed: u64,
+    mutant: Option<DriverMutant>,
+    tells: bool,
+) -> Book {
     let scenario = Arc::new(Scenario::draw(seed));
     let book = Book::new(&world, scenario.ttl, scenario.ttl / 10, tells);
     if let Some(mutant) = mutant {

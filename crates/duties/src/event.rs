@@ -6,11 +6,11 @@ use crate::duty::DutyId;
 
 /// What happened, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DutyEvent {
     /// Something about this member, its leases or its cluster.
-    Core(incumbent_core::Event),
+    Core(incumbent_core::ElectionEvent),
     /// A duty runs elsewhere, on another version, until this node has said that it is
-    /// [prepared](crate::Node::tell_prepared) for it.
+    /// [prepared](crate::DutyNode::tell_prepared) for it.
     Prepare {
         /// The duty.
         duty: DutyId,

@@ -3,7 +3,7 @@
 //!
 //! A program uses the crate `incumbent`; this one is for reading and for checking. *Leases decide,
 //! rosters advise*: nothing here makes a duty run, or run twice, because a duty runs only where its
-//! lease is held. Start with [`Node`], then read in this order:
+//! lease is held. Start with [`DutyNode`], then read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -23,7 +23,7 @@ pub mod version;
 mod worker;
 
 pub use duty::DutyId;
-pub use event::Event;
-pub use node::Node;
+pub use event::DutyEvent;
+pub use node::DutyNode;
 pub use placing::{Placement, Planned, Planning, PlanningId};
 pub use worker::DutyStatus;

@@ -12,18 +12,18 @@ use incumbent_core::outbox::{first_read, first_write};
 use incumbent_core::random::Random;
 use incumbent_core::store::{ErrorKind, Lane, Read, Reply, Write};
 use incumbent_core::{
-    Brought, Candidacy, Config, Event as CoreEvent, MemberId, Moment, Node as Core, Past, Request,
-    RequestId,
+    Brought, Config, ElectionEvent, Elector as Core, MemberId, Moment, Past, Request, RequestId,
+    Stance,
 };
 
-use crate::event::Event;
+use crate::event::DutyEvent;
 use crate::placing::{Placement, Placing, Subject};
 use crate::worker::Worker;
 
 /// One node of a cluster. What it knows of members and leases is that of the core, which it rides
 /// along with.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct DutyNode {
     core: Core,
     placement: Placement,
     /// Its own, so that duties change nothing about when anything else is done.
@@ -37,7 +37,7 @@ pub struct Node {
     /// The view says that lists of this member are gone.
     lists_gone: bool,
     plannings: u64,
-    events: VecDeque<Event>,
+    events: VecDeque<DutyEvent>,
 }
 
 /// What a request is about.
@@ -50,7 +50,7 @@ enum Errand {
     PlaceWrite(Subject),
 }
 
-impl Deref for Node {
+impl Deref for DutyNode {
     type Target = Core;
 
     fn deref(&self) -> &Core {
@@ -58,7 +58,7 @@ impl Deref for Node {
     }
 }
 
-impl Node {
+impl DutyNode {
     /// A node that joins at once; `placement` is how it places duties when it leads.
     #[must_use]
     pub fn new(config: Config, placement: Placement, seed: u64, now: Moment) -> Self {
@@ -101,7 +101,7 @@ impl Node {
     }
 
     /// See [`Core::campaign`].
-    pub fn campaign(&mut self, now: Moment, name: LeaseName, candidacy: Candidacy) {
+    pub fn campaign(&mut self, now: Moment, name: LeaseName, candidacy: Stance) {
         self.core.campaign(now, name, candidacy);
     }
 
@@ -167,7 +167,7 @@ impl Node {
     }
 
     /// The next event to act on.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<DutyEvent> {
         self.pull_events();
         self.events.pop_front()
     }
@@ -192,7 +192,7 @@ impl Node {
             self.endings = self.core.endings();
             self.worker.end(&self.core.config().timing, now);
         }
-        let leads = self.core.leading().map(incumbent_core::leader::Leader::term);
+        let leads = self.core.leading().map(incumbent_core::leader::Leading::term);
         if self.placing.as_ref().map(Placing::term) != leads {
             self.placing = leads.map(Placing::new);
         }
@@ -207,15 +207,15 @@ impl Node {
 
     fn pull_events(&mut self) {
         while let Some(event) = self.core.next_event() {
-            if let CoreEvent::Viewed(view) = &event {
+            if let ElectionEvent::Viewed(view) = &event {
                 let own = view.members.iter().find(|entry| Some(&entry.id) == self.core.member());
                 self.lists_gone |= own.is_some_and(|entry| entry.missing);
             }
-            self.events.push_back(Event::Core(event));
+            self.events.push_back(DutyEvent::Core(event));
         }
     }
 
-    fn say(&mut self, event: Event) {
+    fn say(&mut self, event: DutyEvent) {
         self.pull_events();
         self.events.push_back(event);
     }

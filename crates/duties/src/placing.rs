@@ -186,7 +186,7 @@ struct Underway {
     may_rebalance: bool,
     /// Once it was handed to the driver.
     id: Option<PlanningId>,
-    /// What [`Leader::upsets`](incumbent_core::leader::Leader::upsets) said then.
+    /// What [`Leading::upsets`](incumbent_core::leader::Leading::upsets) said then.
     upsets: u64,
     /// The members that it counts on, and the revisions of their profiles.
     members: BTreeMap<MemberId, u64>,

@@ -39,15 +39,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::store::HintGuard;
-use incumbent_core::{Candidacy, Config, LeaseName, MemberId, Moment, Past};
-use incumbent_duties::{Node as Protocol, Placement};
+use incumbent_core::{Config, LeaseName, MemberId, Moment, Past, Stance};
+use incumbent_duties::{DutyNode as Protocol, Placement};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use crate::cluster::Cluster;
 use crate::driver::command::{Command, Commands};
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::origin::Origin;
 use crate::error::JoinError;
 use crate::lead::hold::Hold;
@@ -145,7 +145,7 @@ pub(crate) struct Driver {
 /// A campaign, seen from here.
 struct Candidate {
     seat: Arc<Seat>,
-    candidacy: Candidacy,
+    candidacy: Stance,
     grace: Duration,
 }
 
@@ -313,7 +313,7 @@ impl Driver {
             return trust.stop();
         }
         let mut until = self.core.trusted_until();
-        if planted(Mutant::TrustWithoutMargin) {
+        if planted(DriverMutant::TrustWithoutMargin) {
             until = until + self.config.timing.margin;
         }
         self.shared.pulse.beat(self.config.timing.sent(until));

@@ -23,7 +23,7 @@ use crate::lead::term::Term;
 
 pub use description::DutyDescription;
 pub use family::{Family, FamilyWork, OnDone, family};
-pub(crate) use runner::{Counted, Runner};
+pub(crate) use runner::{Counted, DutyRunner};
 pub(crate) use serving::Families;
 pub use serving::Serving;
 pub(crate) use staff::Staff;

@@ -36,7 +36,7 @@ use crate::lead::term::Term;
 use crate::node::Keep;
 
 pub(crate) use job::{AsyncJob, BlockingJob, End, Handed, Job, Running};
-use runner::Runner;
+use runner::LeadRunner;
 
 /// The first pause after a failure, and the longest.
 pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -87,7 +87,7 @@ impl LeaderTask {
             finished: receiver,
             _keep: start.keep,
         };
-        let runner = Runner {
+        let runner = LeadRunner {
             campaign: start.campaign,
             job: start.job,
             grace: start.grace,

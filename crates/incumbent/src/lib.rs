@@ -129,7 +129,7 @@ pub use cluster::{
 };
 pub use driver::clock;
 #[cfg(feature = "mutants")]
-pub use driver::mutant::Mutant;
+pub use driver::mutant::DriverMutant;
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, Upcoming, family};
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,

@@ -43,7 +43,7 @@ pub use process::Process;
 pub use road::Conditions;
 pub use world::{Holding, Judge, World};
 
-use crate::driver::mutant::Mutant;
+use crate::driver::mutant::DriverMutant;
 use crate::lead::tenure::Tenure;
 
 /// The thread that this code runs on; nothing outside of a world.
@@ -53,7 +53,7 @@ pub fn thread() -> Option<Thread> {
 }
 
 /// Whether this mistake is planted here.
-pub(crate) fn planted(mutant: Mutant) -> bool {
+pub(crate) fn planted(mutant: DriverMutant) -> bool {
     here().is_some_and(|here| here.space.planted() == Some(mutant))
 }
 

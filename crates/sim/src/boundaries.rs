@@ -10,7 +10,7 @@ mod views;
 
 use incumbent_core::records::{MemberRecord, MemberState};
 use incumbent_core::store::{Lane, Write};
-use incumbent_core::{Event, LeaseName, Request};
+use incumbent_core::{ElectionEvent, LeaseName, Request};
 use incumbent_duties::records::DutySpec;
 
 use crate::invariants::Violation;
@@ -227,7 +227,8 @@ fn take_at_the_end(plant: Plant) -> Result<(), Violation> {
     // The process is not scheduled between the end of trust and the reply.
     stage.now = end + 1;
     stage.reply(node, take.id, Ok(reply));
-    let elected = |(_, event): &(usize, Event)| matches!(event, Event::Elected { .. });
+    let elected =
+        |(_, event): &(usize, ElectionEvent)| matches!(event, ElectionEvent::Elected { .. });
     if stage.events.iter().any(elected) {
         return violated(&stage, "events", "elected after trust had ended".to_owned());
     }

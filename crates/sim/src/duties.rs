@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use incumbent_core::random::Random;
 use incumbent_core::records::{Ask, Board, Content, FamilyProfile, Intent, IntentState};
 use incumbent_core::store::{Exchange, Expect, Key, Write};
-use incumbent_core::{Event, LeaseName, Moment, keys};
+use incumbent_core::{ElectionEvent, LeaseName, Moment, keys};
 use incumbent_duties::records::DutySpec;
-use incumbent_duties::{DutyId, DutyStatus, Event as DutyEvent, Node, Planning};
+use incumbent_duties::{DutyEvent, DutyId, DutyNode, DutyStatus, Planning};
 
 use crate::happening::Happening;
 use crate::invariants::Violation;
@@ -124,7 +124,7 @@ pub(crate) fn draw_deploy(seed: u64, nodes: &mut [NodePlan], duties: &[DutySpec]
 }
 
 /// Serves what the plan says, if anything.
-pub(crate) fn serve(core: &mut Node, now: Moment, plan: &NodePlan, duties: &[DutySpec]) {
+pub(crate) fn serve(core: &mut DutyNode, now: Moment, plan: &NodePlan, duties: &[DutySpec]) {
     let Some(serves) = &plan.serves else { return };
     let ttl = u64::try_from(plan.timing.ttl.as_millis()).unwrap_or(u64::MAX);
     let profile = FamilyProfile {
@@ -170,10 +170,10 @@ impl World {
     }
 
     /// A duty was elected: what the program does about it.
-    pub(crate) fn duty_elected(&mut self, node: usize, event: &Event) {
+    pub(crate) fn duty_elected(&mut self, node: usize, event: &ElectionEvent) {
         let Some(process) = self.processes.get(node) else { return };
         let (life, ttl) = (process.life, self.scenario.longest_ttl());
-        let Event::Elected { lease, term, .. } = event else { return };
+        let ElectionEvent::Elected { lease, term, .. } = event else { return };
         if lease.is_duty() {
             let after = MILLI + self.random.below(ttl / 20);
             let (lease, term) = (lease.clone(), *term);

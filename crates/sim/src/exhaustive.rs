@@ -13,7 +13,7 @@ use incumbent_core::records::{LeaseRecord, Profile};
 use incumbent_core::store::{
     ErrorKind, Expect, Found, Key, Outcome, Read, Record, Reply, Version, Write,
 };
-use incumbent_core::{Candidacy, Config, LeaseName, Node, Request, RequestId, Timing, keys};
+use incumbent_core::{Config, Elector, LeaseName, Request, RequestId, Stance, Timing, keys};
 use stateright::{Checker, Model, Property};
 
 use crate::clock::Clock;
@@ -63,7 +63,7 @@ impl SmallCluster {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Moment {
     now: u64,
-    nodes: Vec<Node>,
+    nodes: Vec<Elector>,
     store: BTreeMap<Key, (Vec<u8>, Version)>,
     /// Sent, and its fate not chosen yet.
     undecided: Vec<(usize, RequestOnItsWay)>,
@@ -132,8 +132,8 @@ impl Model for SmallCluster {
             term_fell: false,
         };
         for at in 0..self.members {
-            let mut node = Node::new(config(self.mutant), at as u64 + 1, clock(at).at(0));
-            node.campaign(clock(at).at(0), lease(), Candidacy::default());
+            let mut node = Elector::new(config(self.mutant), at as u64 + 1, clock(at).at(0));
+            node.campaign(clock(at).at(0), lease(), Stance::default());
             state.nodes.push(node);
         }
         for at in 0..self.members {
@@ -194,7 +194,8 @@ impl Model for SmallCluster {
         vec![
             Property::always("one-leader", |_: &Self, state: &Moment| {
                 let now = state.now;
-                let trusts = |(at, node): (usize, &Node)| node.trusts(&lease(), clock(at).at(now));
+                let trusts =
+                    |(at, node): (usize, &Elector)| node.trusts(&lease(), clock(at).at(now));
                 state.nodes.iter().enumerate().filter_map(trusts).count() < 2
             }),
             Property::always("terms", |_: &Self, state: &Moment| !state.term_fell),
@@ -224,7 +225,7 @@ impl Moment {
 
     /// Moves on to the next thing that happens, and lets it happen.
     fn go_on(&mut self) {
-        let wake = |(at, node): (usize, &Node)| clock(at).instant(node.wake_at());
+        let wake = |(at, node): (usize, &Elector)| clock(at).instant(node.wake_at());
         let wake = self.nodes.iter().enumerate().map(wake).min().unwrap_or(u64::MAX);
         let flight = self.flying.iter().enumerate().min_by_key(|(_, (at, _))| *at);
         let (at, index) = match flight {

@@ -19,7 +19,7 @@ mod terms;
 mod trust_bound;
 mod work_first;
 
-use incumbent_core::{Event, LeaseName};
+use incumbent_core::{ElectionEvent, LeaseName};
 
 pub(crate) use knowledge::Forgotten;
 
@@ -77,7 +77,7 @@ pub(crate) trait Invariant {
     }
 
     /// A process was told something by its core; `trusts` is what it says itself of an election.
-    fn experienced(&mut self, _: usize, _: &Event, _trusts: bool) -> Verdict {
+    fn experienced(&mut self, _: usize, _: &ElectionEvent, _trusts: bool) -> Verdict {
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::records::Profile;
 use incumbent_core::{Config, LeaseName, MemberId, Moment};
 use incumbent_duties::records::DutySpec;
-use incumbent_duties::{Node, Placement};
+use incumbent_duties::{DutyNode, Placement};
 
 use crate::clock::Clock;
 use crate::duties;
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     /// Its machine's clock.
     pub(crate) clock: Clock,
     /// The core, while the process is up.
-    pub(crate) core: Option<Node>,
+    pub(crate) core: Option<DutyNode>,
     /// Counts starts, so that replies to a former life are not heard.
     pub(crate) life: u64,
     /// Stands still until this instant.
@@ -91,7 +91,7 @@ impl Process {
             planted,
         };
         let now = self.clock.at(instant);
-        let mut core = Node::new(config, Placement::default(), seed, now);
+        let mut core = DutyNode::new(config, Placement::default(), seed, now);
         core.tell_wall(self.clock.wall(instant));
         for (lease, candidacy) in leases.iter().zip(&self.plan.candidacies) {
             if let Some(candidacy) = candidacy {
@@ -111,7 +111,7 @@ impl Process {
 
     /// The core, and what its clock shows, if it trusts at this instant that it is alive.
     #[must_use]
-    pub(crate) fn trusting(&self, instant: u64) -> Option<(&Node, Moment)> {
+    pub(crate) fn trusting(&self, instant: u64) -> Option<(&DutyNode, Moment)> {
         let core = self.core.as_ref()?;
         let now = self.clock.at(instant);
         (now < core.trusted_until()).then_some((core, now))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::random::Random;
 use incumbent_core::records::ClusterLead;
-use incumbent_core::{Candidacy, Preference, Timing};
+use incumbent_core::{Preference, Stance, Timing};
 use incumbent_duties::records::DutySpec;
 
 use crate::duties::{self, ServePlan, Steer};
@@ -58,7 +58,7 @@ pub struct NodePlan {
     /// What its clock shows at the start.
     pub offset: u64,
     /// How it stands for each lease; nothing where it doesn't.
-    pub candidacies: Vec<Option<Candidacy>>,
+    pub candidacies: Vec<Option<Stance>>,
     /// Whether it follows who leads the cluster, and may lead it.
     pub membership: bool,
     /// How it stands for that.
@@ -268,7 +268,7 @@ impl NodePlan {
             .map(|lease| {
                 // The first node stands for everything, so that each lease has a candidate.
                 let stands = at == 0 || random.below(5) > 0;
-                stands.then(|| Candidacy {
+                stands.then(|| Stance {
                     electable: at == 0 || random.below(8) > 0,
                     preference: draw_preference(random),
                     payload: (lease == 0).then(|| format!("node {at}")),

@@ -6,9 +6,11 @@ use std::time::Duration;
 use incumbent_core::mutant::Planted;
 use incumbent_core::records::{FamilyProfile, Profile};
 use incumbent_core::store::{ErrorKind, Exchange, Expect, Key, Put, Read, Reply, Stamp, Write};
-use incumbent_core::{Candidacy, Config, Event, LeaseName, Moment, Request, RequestId, Timing};
+use incumbent_core::{
+    Config, ElectionEvent, LeaseName, Moment, Request, RequestId, Stance, Timing,
+};
 use incumbent_duties::records::DutySpec;
-use incumbent_duties::{DutyId, DutyStatus, Event as DutyEvent, Node, Placement, Planning};
+use incumbent_duties::{DutyEvent, DutyId, DutyNode, DutyStatus, Placement, Planning};
 
 use crate::duties::FAMILY;
 use crate::plant::Plant;
@@ -21,14 +23,14 @@ pub(crate) const TTL: u64 = 15_000;
 pub(crate) struct Stage {
     pub(crate) now: u64,
     pub(crate) store: ModelStore,
-    nodes: Vec<Option<Node>>,
+    nodes: Vec<Option<DutyNode>>,
     planted: Planted,
     /// What everybody's wall clock showed at the beginning, in milliseconds.
     pub(crate) wall: u64,
     /// What each node sent and the script has not let through yet.
     pub(crate) sent: VecDeque<(usize, Request)>,
     /// What each node was told.
-    pub(crate) events: Vec<(usize, Event)>,
+    pub(crate) events: Vec<(usize, ElectionEvent)>,
     /// And what about duties.
     pub(crate) notices: Vec<DutyEvent>,
     pub(crate) changes: Vec<Applied>,
@@ -96,7 +98,7 @@ impl Stage {
             planted: self.planted,
         };
         let node =
-            Node::new(config, Placement::default(), self.nodes.len() as u64 + 1, self.moment());
+            DutyNode::new(config, Placement::default(), self.nodes.len() as u64 + 1, self.moment());
         self.nodes.push(Some(node));
         self.nodes.len() - 1
     }
@@ -121,7 +123,7 @@ impl Stage {
     pub(crate) fn campaign(&mut self, node: usize, lease: &LeaseName) {
         let now = self.moment();
         if let Some(Some(node)) = self.nodes.get_mut(node) {
-            node.campaign(now, lease.clone(), Candidacy::default());
+            node.campaign(now, lease.clone(), Stance::default());
         }
     }
 
@@ -129,7 +131,7 @@ impl Stage {
     pub(crate) fn follow(&mut self, node: usize, lease: &LeaseName) {
         let now = self.moment();
         if let Some(Some(node)) = self.nodes.get_mut(node) {
-            let candidacy = Candidacy { electable: false, ..Candidacy::default() };
+            let candidacy = Stance { electable: false, ..Stance::default() };
             node.campaign(now, lease.clone(), candidacy);
         }
     }
@@ -192,7 +194,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn node(&self, node: usize) -> Option<&Node> {
+    pub(crate) fn node(&self, node: usize) -> Option<&DutyNode> {
         self.nodes.get(node)?.as_ref()
     }
 

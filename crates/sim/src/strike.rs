@@ -194,7 +194,7 @@ impl World {
             return Ok(());
         }
         process.back_after = Some(back);
-        self.step(node, incumbent_duties::Node::leave)
+        self.step(node, incumbent_duties::DutyNode::leave)
     }
 
     fn work_ends(&mut self, lease: usize) -> Result<(), Violation> {

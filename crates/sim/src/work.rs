@@ -1,7 +1,7 @@
 //! What a process does about the events of its core: it works while it leads.
 
-use incumbent_core::{Event, LeaseName, MemberId};
-use incumbent_duties::Event as DutyEvent;
+use incumbent_core::{ElectionEvent, LeaseName, MemberId};
+use incumbent_duties::DutyEvent;
 
 use crate::happening::Happening;
 use crate::invariants::Violation;
@@ -23,7 +23,7 @@ impl World {
         };
         self.history.note(instant, || format!("{name}: {event:?}"));
         let trusts = match &event {
-            Event::Elected { lease, .. } => {
+            ElectionEvent::Elected { lease, .. } => {
                 self.processes.get(node).and_then(|p| p.trusts(lease, instant)).is_some()
             }
             _ => true,
@@ -31,10 +31,12 @@ impl World {
         self.checks.each(instant, |check| check.experienced(node, &event, trusts))?;
         self.duty_elected(node, &event);
         match event {
-            Event::Elected { lease, term, member } if lease != LeaseName::leader() => {
+            ElectionEvent::Elected { lease, term, member } if lease != LeaseName::leader() => {
                 self.begin_work(node, lease, term, member);
             }
-            Event::Lost { lease, term, abrupt: false, .. } if lease != LeaseName::leader() => {
+            ElectionEvent::Lost { lease, term, abrupt: false, .. }
+                if lease != LeaseName::leader() =>
+            {
                 let ttl = self.scenario.longest_ttl();
                 let after = match self.random.below(3) {
                     0 => 0,
@@ -44,7 +46,7 @@ impl World {
                 let life = self.processes.get(node).map_or(0, |process| process.life);
                 self.schedule(instant + after, Happening::Stopped { node, life, lease, term });
             }
-            Event::Lost { lease, term, .. } | Event::Abort { lease, term }
+            ElectionEvent::Lost { lease, term, .. } | ElectionEvent::Abort { lease, term }
                 if lease != LeaseName::leader() =>
             {
                 // Even what is aborted takes a moment to end.
@@ -52,7 +54,7 @@ impl World {
                 let life = self.processes.get(node).map_or(0, |process| process.life);
                 self.schedule(instant + after, Happening::Stopped { node, life, lease, term });
             }
-            Event::Left => self.left(node),
+            ElectionEvent::Left => self.left(node),
             _ => {}
         }
         Ok(())

@@ -185,7 +185,7 @@ impl World {
                     self.step(node, |core, now| core.handle(now, id, answer))?;
                 }
             }
-            Happening::Hint { node } => self.step(node, incumbent_duties::Node::hint)?,
+            Happening::Hint { node } => self.step(node, incumbent_duties::DutyNode::hint)?,
             Happening::Stopped { node, life, lease, term } => {
                 if self.processes.get(node).is_some_and(|process| process.life == life) {
                     self.end_work(node, &lease, term)?;
@@ -273,7 +273,7 @@ impl World {
     pub(crate) fn step(
         &mut self,
         node: usize,
-        act: impl FnOnce(&mut incumbent_duties::Node, Moment),
+        act: impl FnOnce(&mut incumbent_duties::DutyNode, Moment),
     ) -> Result<(), Violation> {
         let instant = self.now;
         let Some(process) = self.processes.get_mut(node) else { return Ok(()) };

@@ -1,15 +1,16 @@
 //! What a driver says to a node and asks of it.
 
 use super::{
-    Event, LeaseName, LeaseRecord, Loss, Member, MemberId, MemberRecord, Moment, Node, Purpose,
+    ElectionEvent, Elector, LeaseName, LeaseRecord, LossCause, MemberId, MemberRecord, Membership,
+    Moment, Purpose,
 };
-use crate::candidacy::Candidacy;
 use crate::keys;
 use crate::lease::{Known, Lease, Stage};
 use crate::mutant::Mutant;
 use crate::names::LeaseKind;
 use crate::outbox::Request;
 use crate::records::Content;
+use crate::stance::Stance;
 use crate::store::{Expect, Lane, Read};
 use crate::watch::Verdict;
 
@@ -25,10 +26,10 @@ pub struct Sighting<'a> {
     pub seen: Moment,
 }
 
-impl Node {
+impl Elector {
     /// Stands for a lease, or changes how. The node contends until it is elected, and again
     /// after each loss, until [`Self::withdraw`].
-    pub fn campaign(&mut self, now: Moment, name: LeaseName, candidacy: Candidacy) {
+    pub fn campaign(&mut self, now: Moment, name: LeaseName, candidacy: Stance) {
         if self.leaving {
             return;
         }
@@ -56,7 +57,7 @@ impl Node {
     pub fn withdraw_for(&mut self, now: Moment, name: &LeaseName, successor: Option<MemberId>) {
         if let Some(lease) = self.leases.get_mut(name) {
             lease.want = None;
-            self.stop(now, name, Loss::Withdrawn, successor);
+            self.stop(now, name, LossCause::Withdrawn, successor);
             self.arm(name, now);
         }
     }
@@ -71,7 +72,7 @@ impl Node {
         successor: Option<MemberId>,
     ) {
         if self.held(name) == Some(term) {
-            self.stop(now, name, Loss::Resigned, successor);
+            self.stop(now, name, LossCause::Resigned, successor);
         }
     }
 
@@ -85,10 +86,10 @@ impl Node {
                 Stage::Held(held) if held == term => {
                     lease.stage = Stage::ToFree(term);
                     let lease = name.clone();
-                    self.outbox.say(Event::Lost {
+                    self.outbox.say(ElectionEvent::Lost {
                         lease,
                         term,
-                        why: Loss::Finished,
+                        why: LossCause::Finished,
                         abrupt: false,
                     });
                 }
@@ -108,7 +109,7 @@ impl Node {
         }
     }
 
-    /// Leaves in order: work stops, leases are freed, the member is closed, [`Event::Left`].
+    /// Leaves in order: work stops, leases are freed, the member is closed, [`ElectionEvent::Left`].
     pub fn leave(&mut self, now: Moment) {
         if self.leaving {
             return;
@@ -122,7 +123,7 @@ impl Node {
             if let Some(lease) = self.leases.get_mut(&name) {
                 lease.want = None;
             }
-            self.stop(now, &name, Loss::Leaving, None);
+            self.stop(now, &name, LossCause::Leaving, None);
             self.arm(&name, now);
         }
     }
@@ -157,10 +158,14 @@ impl Node {
     }
 
     /// Asks the store whether a term is still held, instead of trusting;
-    /// [`Event::Confirmed`] says what it found.
+    /// [`ElectionEvent::Confirmed`] says what it found.
     pub fn confirm(&mut self, now: Moment, name: &LeaseName, term: u64) {
         let Some(id) = self.own_id().cloned() else {
-            self.outbox.say(Event::Confirmed { lease: name.clone(), term, held: Some(false) });
+            self.outbox.say(ElectionEvent::Confirmed {
+                lease: name.clone(),
+                term,
+                held: Some(false),
+            });
             return;
         };
         let reads = vec![
@@ -183,14 +188,14 @@ impl Node {
     }
 
     /// The next event to act on.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<ElectionEvent> {
         self.outbox.next_event()
     }
 
     /// Until when this member may believe that it is alive; [`Moment::START`] if it isn't.
     #[must_use]
     pub fn trusted_until(&self) -> Moment {
-        self.member.as_ref().map_or(Moment::START, Member::until)
+        self.member.as_ref().map_or(Moment::START, Membership::until)
     }
 
     /// The term in which this node holds a lease, as far as it knows; whether that is still so
@@ -283,7 +288,7 @@ impl Node {
             lease.memory.term = term;
             lease.memory.holder = None;
         }
-        self.stop(now, name, Loss::Superseded, None);
+        self.stop(now, name, LossCause::Superseded, None);
     }
 
     /// Ends trust and work at a lease: in order, if there is time.
@@ -291,7 +296,7 @@ impl Node {
         &mut self,
         now: Moment,
         name: &LeaseName,
-        why: Loss,
+        why: LossCause,
         successor: Option<MemberId>,
     ) {
         let early = self.config.planted.is(Mutant::FreedBeforeStopped);
@@ -305,7 +310,7 @@ impl Node {
         if leads {
             self.leader = None;
         }
-        self.outbox.say(Event::Lost { lease: name.clone(), term, why, abrupt: false });
+        self.outbox.say(ElectionEvent::Lost { lease: name.clone(), term, why, abrupt: false });
         self.note_moved(name);
         self.arm(name, now);
     }

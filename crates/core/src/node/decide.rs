@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{
-    Event, Expect, Lane, LeaseName, LeaseRecord, MemberId, MemberRecord, Moment, Mutant, Node,
-    Purpose, Read, Write, keys,
+    ElectionEvent, Elector, Expect, Lane, LeaseName, LeaseRecord, MemberId, MemberRecord, Moment,
+    Mutant, Purpose, Read, Write, keys,
 };
-use crate::leader::Leader;
+use crate::leader::Leading;
 use crate::lease::{Known, Lease, Move, Stage};
 use crate::mutant::fault;
 use crate::names::LeaseKind;
@@ -21,7 +21,7 @@ enum Freedom {
     HolderClosed,
 }
 
-impl Node {
+impl Elector {
     pub(super) fn drive_leases(&mut self, now: Moment) {
         while let Some((at, name)) = self.timers.first().cloned() {
             if at > now {
@@ -453,11 +453,11 @@ impl Node {
         lease.conflicts.reset();
         self.index.reread_intents();
         if name.kind() == LeaseKind::Leader {
-            self.leader = Some(Leader::new(term));
+            self.leader = Some(Leading::new(term));
         } else {
             self.running.insert(name.clone(), (member.clone(), term));
         }
-        self.outbox.say(Event::Elected { lease: name.clone(), term, member });
+        self.outbox.say(ElectionEvent::Elected { lease: name.clone(), term, member });
         self.note_moved(name);
     }
 }

@@ -6,7 +6,7 @@ use crate::records::{LeaseRecord, Unreadable, View};
 
 /// Why a lease was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
+pub enum LossCause {
     /// The work under it ended by itself.
     Finished,
     /// This node gave it up.
@@ -23,7 +23,7 @@ pub enum Loss {
 
 /// What happened, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ElectionEvent {
     /// This node is a member.
     Joined {
         /// Under this id.
@@ -38,14 +38,14 @@ pub enum Event {
         /// The incarnation that holds it.
         member: MemberId,
     },
-    /// The work under a lease must end; [`Node::stopped`](crate::Node::stopped) says when it has.
+    /// The work under a lease must end; [`Elector::stopped`](crate::Elector::stopped) says when it has.
     Lost {
         /// Which lease.
         lease: LeaseName,
         /// The term that is over.
         term: u64,
         /// Why it is over.
-        why: Loss,
+        why: LossCause,
         /// Whether trust is over already; if not, there is time to finish in order.
         abrupt: bool,
     },
@@ -70,7 +70,7 @@ pub enum Event {
         /// Its record, if there is one.
         record: Option<LeaseRecord>,
     },
-    /// What [`Node::confirm`](crate::Node::confirm) found out.
+    /// What [`Elector::confirm`](crate::Elector::confirm) found out.
     Confirmed {
         /// Which lease.
         lease: LeaseName,

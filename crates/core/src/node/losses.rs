@@ -6,7 +6,7 @@
 //! back with it, and its next beat is refused. ARCHITECTURE.md ("What can't be") has the argument.
 
 use super::decide::{look_or_wait, look_until};
-use super::{LeaseName, LeaseRecord, MemberId, Moment, Mutant, Node, Planted, Purpose, keys};
+use super::{Elector, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Planted, Purpose, keys};
 use crate::lease::{JUMP, Lease, Memory, Move, Stage};
 use crate::mutant::fault;
 use crate::records::Content;
@@ -19,7 +19,7 @@ const EPOCH: u64 = 1_704_067_200;
 /// Of this many leases that it doesn't want any more a node remembers the terms.
 pub(super) const MOST_MEMORIES: usize = 4096;
 
-impl Node {
+impl Elector {
     /// Drops a lease, but not what must hold of it if it is wanted again.
     pub(super) fn forget(&mut self, name: &LeaseName) {
         let Some(lease) = self.leases.remove(name) else { return };

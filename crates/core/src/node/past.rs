@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::losses::MOST_MEMORIES;
-use super::{LeaseName, MemberId, Moment, Mutant, Node};
+use super::{Elector, LeaseName, MemberId, Moment, Mutant};
 use crate::lease::{Lease, Memory};
 use crate::watch::Watch;
 
@@ -20,7 +20,7 @@ pub struct Past {
     lost_until: Moment,
 }
 
-impl Node {
+impl Elector {
     /// What this node has seen so far, of 4,096 leases at most.
     #[must_use]
     pub fn past(&self) -> Past {

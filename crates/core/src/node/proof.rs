@@ -1,9 +1,9 @@
 //! What a witness says: that a member is dead, which needs no waiting.
 
-use super::{LeaseName, MemberId, Moment, Node};
+use super::{Elector, LeaseName, MemberId, Moment};
 use crate::watch::Watch;
 
-impl Node {
+impl Elector {
     /// Takes in the proof that nothing of this member runs any more, so that it may be closed
     /// at once instead of after its ttl. Closing is a swap as ever, on the last version seen.
     ///

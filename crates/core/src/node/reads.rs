@@ -1,7 +1,9 @@
 //! The board, and what it points to: the view and the operators' intents.
 
 use super::standing::{self, PreferredMembers};
-use super::{Board, Event, Lane, LeaseName, Moment, Node, Purpose, Read, Version, View, keys};
+use super::{
+    Board, ElectionEvent, Elector, Lane, LeaseName, Moment, Purpose, Read, Version, View, keys,
+};
 
 use crate::outbox::Answered;
 use crate::pace;
@@ -54,7 +56,7 @@ impl Index {
     }
 }
 
-impl Node {
+impl Elector {
     /// Reads what the board says has moved.
     pub(super) fn drive_index(&mut self, now: Moment) {
         if self.index.retry_at.is_some_and(|at| now < at) {
@@ -100,7 +102,7 @@ impl Node {
                 self.index.views_read = self.index.views_read.min(board.view.saturating_sub(1));
                 self.index.intents_read = self.index.intents_read.min(board.intents);
             }
-            Err(unreadable) => self.outbox.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => self.outbox.say(ElectionEvent::Unreadable(unreadable)),
         }
         self.index.board = Some(stored.version.clone());
     }
@@ -164,9 +166,9 @@ impl Node {
             Ok(view) => {
                 self.index.view = Some(stored.version.clone());
                 self.index.preferred = standing::preferred(&view);
-                self.outbox.say(Event::Viewed(view));
+                self.outbox.say(ElectionEvent::Viewed(view));
             }
-            Err(unreadable) => self.outbox.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => self.outbox.say(ElectionEvent::Unreadable(unreadable)),
         }
     }
 
@@ -174,7 +176,7 @@ impl Node {
     fn obey(&mut self, now: Moment, stored: &Record) {
         let mut intent = match Intent::read(stored) {
             Ok(intent) => intent,
-            Err(unreadable) => return self.outbox.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => return self.outbox.say(ElectionEvent::Unreadable(unreadable)),
         };
         if intent.state != IntentState::Open {
             return;

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use super::rider::Brought;
 use super::{
-    Event, LeaseName, LeaseRecord, Loss, MemberId, MemberRecord, Moment, Mutant, Node, Purpose,
-    RequestId,
+    ElectionEvent, Elector, LeaseName, LeaseRecord, LossCause, MemberId, MemberRecord, Moment,
+    Mutant, Purpose, RequestId,
 };
 use crate::lease::{Doubt, Known, Lease, Stage};
 use crate::mutant::fault;
 use crate::names::LeaseKind;
 use crate::outbox::{Answered, Pending, first_read, first_write};
-use crate::own::Asked;
+use crate::own::UpkeepKind;
 use crate::pace;
 use crate::records::{Content, MemberState};
 use crate::store::{ErrorKind, Found, Outcome, Reply};
 use crate::watch::Watch;
 
-impl Node {
+impl Elector {
     /// Takes in the reply to a request, or the error that came instead. A reply that comes
     /// twice, or after its deadline, is ignored.
     pub fn handle(&mut self, now: Moment, id: RequestId, answer: Result<Reply, ErrorKind>) {
@@ -92,7 +92,7 @@ impl Node {
         if member.created(now, outcome, &self.config.timing, planted) {
             let member = member.id.clone();
             self.joins.reset();
-            self.outbox.say(Event::Joined { member });
+            self.outbox.say(ElectionEvent::Joined { member });
             self.arm_all(now);
             return;
         }
@@ -132,7 +132,7 @@ impl Node {
             .filter_map(|name| self.held(name).map(|term| (name.clone(), term)))
             .collect();
         for (lease, term) in held {
-            self.outbox.say(Event::Elected { lease, term, member: member.clone() });
+            self.outbox.say(ElectionEvent::Elected { lease, term, member: member.clone() });
         }
     }
 
@@ -154,7 +154,7 @@ impl Node {
         }
     }
 
-    fn profiled(&mut self, now: Moment, asked: Asked, answer: Answered<'_>) {
+    fn profiled(&mut self, now: Moment, asked: UpkeepKind, answer: Answered<'_>) {
         let told = self.introduction.replied(now, asked, answer, &mut self.random);
         // The first profile is waited for by the leader; of later ones it is told by a beat.
         if let (Some(changes), Some(member)) = (told, &mut self.member) {
@@ -175,7 +175,7 @@ impl Node {
             for (holder, found) in holders.iter().zip(reply.reads.iter().skip(leases.len())) {
                 let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
                 if let Some(unreadable) = watch.observe(sent, now, found, planted) {
-                    self.outbox.say(Event::Unreadable(unreadable));
+                    self.outbox.say(ElectionEvent::Unreadable(unreadable));
                 }
             }
         }
@@ -242,9 +242,9 @@ impl Node {
             self.note_loss(now);
         }
         match observed {
-            Ok(true) => self.outbox.say(Event::Observed { lease: name.clone(), record }),
+            Ok(true) => self.outbox.say(ElectionEvent::Observed { lease: name.clone(), record }),
             Ok(false) => {}
-            Err(unreadable) => self.outbox.say(Event::Unreadable(unreadable)),
+            Err(unreadable) => self.outbox.say(ElectionEvent::Unreadable(unreadable)),
         }
         self.arm(name, now);
     }
@@ -360,13 +360,13 @@ impl Node {
                 lease.look_at = if lease.hinted { now } else { now + ttl / 3 };
                 // F30: who resigned stands back, so that somebody else can win.
                 lease.rests_until = now + self.random.span(ttl / 3, ttl / 2);
-                self.outbox.say(Event::Freed { lease: name.clone(), term });
+                self.outbox.say(ElectionEvent::Freed { lease: name.clone(), term });
                 self.note_moved(name);
             }
             Ok(Outcome::Deleted) => {
                 lease.learn(Known::Absent);
                 lease.stage = Stage::Seeking;
-                self.outbox.say(Event::Freed { lease: name.clone(), term });
+                self.outbox.say(ElectionEvent::Freed { lease: name.clone(), term });
             }
             Ok(Outcome::Refused) | Err(_) => {
                 lease.stage = Stage::ToFree(term);
@@ -415,9 +415,14 @@ impl Node {
                 self.leader = None;
             }
             let lease = name.clone();
-            self.outbox.say(Event::Lost { lease, term, why: Loss::Superseded, abrupt: true });
+            self.outbox.say(ElectionEvent::Lost {
+                lease,
+                term,
+                why: LossCause::Superseded,
+                abrupt: true,
+            });
         }
-        self.outbox.say(Event::Confirmed { lease: name.clone(), term, held });
+        self.outbox.say(ElectionEvent::Confirmed { lease: name.clone(), term, held });
     }
 
     fn store_agrees(&self, name: &LeaseName, term: u64, reply: &Reply) -> bool {

@@ -7,8 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Event, Lane, LeaseName, MemberId, Moment, Node, Purpose, Read, RequestId, Write};
-use crate::leader::Leader;
+use super::{
+    ElectionEvent, Elector, Lane, LeaseName, MemberId, Moment, Purpose, Read, RequestId, Write,
+};
+use crate::leader::Leading;
 use crate::lease::{Lease, Stage};
 use crate::names::LeaseKind;
 use crate::records::{FamilyProfile, Unreadable};
@@ -32,7 +34,7 @@ pub(super) struct Rider {
 /// The reply to an errand, or the error that came instead.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Brought {
-    /// What [`Node::errand`] gave.
+    /// What [`Elector::errand`] gave.
     pub id: RequestId,
     /// The incarnation by which it was sent.
     pub member: Option<MemberId>,
@@ -57,7 +59,7 @@ impl Rider {
     }
 }
 
-impl Node {
+impl Elector {
     /// Sends something for the rider; [`Self::brought`] has the reply. It has its deadline, and
     /// what comes later counts as unknown, like everything that a node sends.
     pub fn errand(
@@ -152,12 +154,12 @@ impl Node {
 
     /// Says that a record of the rider's can't be read.
     pub fn tell_unreadable(&mut self, unreadable: Unreadable) {
-        self.outbox.say(Event::Unreadable(unreadable));
+        self.outbox.say(ElectionEvent::Unreadable(unreadable));
     }
 
     /// What the leader of the cluster knows, if that is this node.
     #[must_use]
-    pub fn leading(&self) -> Option<&Leader> {
+    pub fn leading(&self) -> Option<&Leading> {
         self.leader.as_ref()
     }
 

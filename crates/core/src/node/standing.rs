@@ -1,10 +1,10 @@
 //! How a node stands for the lease of the cluster's leader.
 
-use super::{LeaseName, MemberId, Moment, Mutant, Node};
-use crate::candidacy::{Candidacy, Preference};
+use super::{Elector, LeaseName, MemberId, Moment, Mutant};
 use crate::lease::{Known, Lease};
 use crate::names::LeaseKind;
 use crate::records::{ClusterLead, MemberState, View};
+use crate::stance::{Preference, Stance};
 
 /// The members that the last view prefers as leaders, and what their nodes are called.
 pub(super) type PreferredMembers = Vec<(MemberId, String)>;
@@ -16,11 +16,11 @@ pub(super) fn preferred(view: &View) -> PreferredMembers {
     preferred.map(|entry| (entry.id.clone(), entry.node.clone())).collect()
 }
 
-impl Node {
+impl Elector {
     /// Stands for the cluster's lease, or only follows it.
     pub(super) fn stand_for_cluster(&mut self, now: Moment) {
         let electable = self.cluster_lead() != ClusterLead::Never;
-        let candidacy = Candidacy { electable, ..Candidacy::default() };
+        let candidacy = Stance { electable, ..Stance::default() };
         self.campaign(now, LeaseName::leader(), candidacy);
     }
 
@@ -36,7 +36,7 @@ impl Node {
 
     /// How much this node holds back from a lease that is free. From the cluster's it holds back
     /// longer the worse it is fit to lead.
-    pub(super) fn preference(&self, lease: &Lease, want: &Candidacy) -> Preference {
+    pub(super) fn preference(&self, lease: &Lease, want: &Stance) -> Preference {
         if lease.name.kind() != LeaseKind::Leader {
             return want.preference;
         }

@@ -5,13 +5,13 @@ use incumbent_core::records::Profile;
 use incumbent_core::store::{ErrorKind, Lane, Outcome, Reply, Write};
 use incumbent_core::{LeaseName, Moment};
 
-use super::{Errand, Node};
-use crate::event::Event;
+use super::{DutyNode, Errand};
+use crate::event::DutyEvent;
 use crate::placing::{
     Placing, PlacingStep, PlanFailure, Planned, Planning, PlanningId, Round, Subject, Writes,
 };
 
-impl Node {
+impl DutyNode {
     /// Sends what placing wants read or written, if this node leads the cluster.
     pub(super) fn drive_placing(&mut self, now: Moment) {
         let Some((step, missing)) = self.placed(now, |placing, round| {
@@ -56,7 +56,7 @@ impl Node {
             None => {}
             Some(Ok(writes)) => self.write_placing(now, writes),
             Some(Err(PlanFailure { reason, again_in })) => {
-                self.say(Event::PlanningFailed { reason, again_in });
+                self.say(DutyEvent::PlanningFailed { reason, again_in });
             }
         }
     }

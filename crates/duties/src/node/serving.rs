@@ -4,15 +4,15 @@ use incumbent_core::mutant::Mutant;
 use incumbent_core::own::Upkeep;
 use incumbent_core::records::{Content, FamilyProfile, Unreadable, size};
 use incumbent_core::store::{ErrorKind, Expect, Found, Lane, Outcome, Read};
-use incumbent_core::{Candidacy, LeaseName, Moment, keys};
+use incumbent_core::{LeaseName, Moment, Stance, keys};
 
-use super::{Errand, Node};
+use super::{DutyNode, Errand};
 use crate::duty::DutyId;
-use crate::event::Event;
+use crate::event::DutyEvent;
 use crate::records::{DutySpec, Roster};
 use crate::worker::{DutyStatus, PostingStage};
 
-impl Node {
+impl DutyNode {
     /// Serves a family: from now on the leader may ask this node to run its duties. Called again,
     /// it changes what is known of the family.
     pub fn serve(
@@ -32,7 +32,7 @@ impl Node {
             duties.iter().cloned().partition(|spec| size(spec) <= most);
         for spec in large {
             let (family, duty) = (family.to_owned(), spec.name);
-            self.say(Event::TooLarge { family, duty, most });
+            self.say(DutyEvent::TooLarge { family, duty, most });
         }
         self.worker.serve(now, family, profile, &listed, max_value);
         self.tell_families();
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Says how preparing for a duty ended that [`Event::Prepare`] asked for.
+    /// Says how preparing for a duty ended that [`DutyEvent::Prepare`] asked for.
     pub fn tell_prepared(&mut self, now: Moment, duty: &DutyId, result: Result<(), String>) {
         let short = |error: String| error.chars().take(200).collect();
         if self.worker.prepared(duty, result.map_err(short)) {
@@ -181,7 +181,7 @@ impl Node {
     fn obey_roster(&mut self, now: Moment, roster: Roster) {
         let orders = self.worker.obey(roster);
         for (duty, former) in orders.new {
-            self.core.campaign(now, duty.lease(), Candidacy::default());
+            self.core.campaign(now, duty.lease(), Stance::default());
             if let Some(former) = former {
                 self.core.learn_former(&duty.lease(), former);
             }
@@ -190,10 +190,10 @@ impl Node {
             self.core.withdraw_for(now, &duty.lease(), successor);
         }
         for duty in orders.prepare {
-            self.say(Event::Prepare { duty });
+            self.say(DutyEvent::Prepare { duty });
         }
         for duty in orders.forget {
-            self.say(Event::Unprepare { duty });
+            self.say(DutyEvent::Unprepare { duty });
         }
         self.changed(now);
     }

@@ -9,7 +9,7 @@ use crate::duty::DutyId;
 use crate::records::{Catalog, Report, Rollout, Roster};
 use incumbent_core::Moment;
 use incumbent_core::keys::{self, Kind};
-use incumbent_core::leader::Leader;
+use incumbent_core::leader::Leading;
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
 use incumbent_core::pace;
@@ -30,7 +30,7 @@ impl Placing {
     pub(super) fn reads(
         &mut self,
         now: Moment,
-        leader: &Leader,
+        leader: &Leading,
         planted: Planted,
     ) -> Option<PlacingStep> {
         let mut page = Page { room: self.page, keys: BTreeSet::new() };

@@ -9,7 +9,7 @@ use super::{Placement, Placing, PlacingStage, PlacingStep, Subject, Underway, Wr
 use crate::duty::DutyId;
 use incumbent_core::Moment;
 use incumbent_core::keys;
-use incumbent_core::leader::{Leader, WantedWrite};
+use incumbent_core::leader::{Leading, WantedWrite};
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Content, MemberRecord, MemberState, Overdue, Profile};
@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_millis(50);
 pub(crate) struct Round<'a> {
     pub(crate) now: Moment,
     pub(crate) wall_ms: u64,
-    pub(crate) leader: &'a Leader,
+    pub(crate) leader: &'a Leading,
     pub(crate) own: &'a MemberId,
     pub(crate) placement: &'a Placement,
     pub(crate) timing: &'a Timing,
@@ -81,7 +81,7 @@ impl Placing {
     }
 
     /// Whether something is not known without which a plan would be made from nothing.
-    fn is_in_doubt(&self, leader: &Leader) -> bool {
+    fn is_in_doubt(&self, leader: &Leading) -> bool {
         let unknown = |(id, record, profile): (&MemberId, &MemberRecord, &Arc<Profile>)| {
             self.is_unknown(id, record, profile)
         };

@@ -8,12 +8,12 @@ use crate::survey::known;
 use incumbent_core::records::{Ask, Canary, FamilyProfile, Profile};
 
 /// A small world in which plans come true at once.
-struct World {
+struct Rollouts {
     survey: Survey,
     lists: BTreeMap<String, Vec<Catalog>>,
 }
 
-impl World {
+impl Rollouts {
     fn new() -> Self {
         Self { survey: Survey::default(), lists: BTreeMap::new() }
     }
@@ -93,8 +93,8 @@ impl World {
 }
 
 /// Three nodes of version 1 with room for 12 each run 32 duties.
-fn running() -> World {
-    let mut world = World::new();
+fn running() -> Rollouts {
+    let mut world = Rollouts::new();
     for node in ["old-1", "old-2", "old-3"] {
         world.join(node, "1", 32, 12);
     }
@@ -196,7 +196,7 @@ fn what_fails_stays_if_the_old_version_is_gone_and_runs_rather_than_not() {
 
 #[test]
 fn an_aborted_version_is_left_as_soon_as_the_old_one_is_prepared() {
-    let mut world = World::new();
+    let mut world = Rollouts::new();
     let prepares = || FamilyProfile { prepares: true, ..FamilyProfile::default() };
     world.join_as("old", "1", 4, 10, prepares());
     world.plan();
@@ -228,7 +228,7 @@ fn held_families_stay_and_those_that_lost_their_node_take_the_old_version() {
 fn of_three_versions_a_held_family_takes_none_that_is_newer_without_need() {
     // Seen: of versions 1 to 3, what lost its node of version 1 went to version 2, although
     // another node of version 1 had room.
-    let mut world = World::new();
+    let mut world = Rollouts::new();
     world.join("old-1", "1", 4, 10);
     world.join("old-2", "1", 4, 10);
     world.plan();
@@ -293,7 +293,7 @@ fn a_drained_node_of_the_newest_version_gives_its_duties_to_an_older_one() {
 #[test]
 fn a_drained_node_gives_its_duties_to_its_own_version_first() {
     // Seen: they went to version 1 and back, although another node of version 2 had room.
-    let mut world = World::new();
+    let mut world = Rollouts::new();
     world.join("x", "2", 3, 10);
     world.plan();
     world.join("y", "2", 3, 2);
@@ -306,7 +306,7 @@ fn a_drained_node_gives_its_duties_to_its_own_version_first() {
 
 #[test]
 fn six_versions_of_which_only_the_oldest_has_room_are_no_reason_to_stand_still() {
-    let mut world = World::new();
+    let mut world = Rollouts::new();
     for version in 1..=6 {
         let room = if version == 1 { 10 } else { 1 };
         world.join(&format!("v{version}"), &version.to_string(), 12, room);
@@ -317,7 +317,7 @@ fn six_versions_of_which_only_the_oldest_has_room_are_no_reason_to_stand_still()
 
 #[test]
 fn a_node_that_runs_both_versions_keeps_what_it_has() {
-    let mut world = World::new();
+    let mut world = Rollouts::new();
     world.join("both", "1", 4, 10);
     world.plan();
     let member = MemberId::new("both");
@@ -332,7 +332,7 @@ fn a_node_that_runs_both_versions_keeps_what_it_has() {
 #[test]
 fn nothing_makes_room_for_a_deploy_that_will_not_make_it() {
     // A planner that imagines others stepping aside must not be taken at its word: they don't.
-    let mut world = World::new();
+    let mut world = Rollouts::new();
     world.join("old", "1", 2, 10);
     world.plan();
     world.join("new", "2", 2, 1);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::{Candidacy, LeaseName, MemberId, Moment, Past};
+use incumbent_core::{LeaseName, MemberId, Moment, Past, Stance};
 use incumbent_duties::records::DutySpec;
 use incumbent_duties::{DutyId, DutyStatus, Planned, PlanningId};
 use tokio::sync::{mpsc, oneshot};
@@ -17,7 +17,7 @@ use crate::node::event::Notice;
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Stand for a lease.
-    Campaign { seat: Arc<Seat>, candidacy: Candidacy, grace: Duration },
+    Campaign { seat: Arc<Seat>, candidacy: Stance, grace: Duration },
     /// Say how one attempt went: at this moment at the latest.
     Attempt { lease: LeaseName, deadline: Moment, answer: oneshot::Sender<AttemptOutcome> },
     /// Stop standing for the lease of this seat, unless a newer campaign for it is under way.

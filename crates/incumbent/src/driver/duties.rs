@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Driver;
 use crate::cluster::Cluster;
 use crate::driver::{clock, thread};
-use crate::duty::{Counted, Preparing, Runner, Staff};
+use crate::duty::{Counted, DutyRunner, Preparing, Staff};
 use crate::lead::hold::Hold;
 use crate::lead::loss::Loss;
 use crate::lead::scope::Scope;
@@ -131,7 +131,7 @@ impl Driver {
             let term = Term { tenure: Arc::clone(&hold.tenure), commands, cluster, scope };
             let _running = Counted::new(Arc::clone(&staff));
             let margin = self.config.timing.margin;
-            let runner = Runner { staff, duty, term, hold, margin, _running };
+            let runner = DutyRunner { staff, duty, term, hold, margin, _running };
             if let Err(error) = thread::spawn_runner(runner.run()) {
                 tracing::error!(node = self.name(), %error, action = "start", "a duty can't be started");
             }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use incumbent_core::records::View;
-use incumbent_core::{Event as CoreEvent, LeaseName, MemberId, Moment};
-use incumbent_duties::{DutyId, Event as DutyEvent};
+use incumbent_core::{ElectionEvent, LeaseName, MemberId, Moment};
+use incumbent_duties::{DutyEvent, DutyId};
 
 use super::Driver;
 use crate::driver::clock;
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::lead::hold::Hold;
 use crate::lead::loss::Loss;
 use crate::lead::tenure::Tenure;
@@ -29,11 +29,11 @@ impl Driver {
         reacted
     }
 
-    fn act_on_core(&mut self, event: CoreEvent) {
+    fn act_on_core(&mut self, event: ElectionEvent) {
         match event {
-            CoreEvent::Joined { member } => self.joined(member),
-            CoreEvent::Elected { lease, term, member } => self.elected(lease, term, member),
-            CoreEvent::Lost { lease, term, why, abrupt } => {
+            ElectionEvent::Joined { member } => self.joined(member),
+            ElectionEvent::Elected { lease, term, member } => self.elected(lease, term, member),
+            ElectionEvent::Lost { lease, term, why, abrupt } => {
                 if lease == LeaseName::leader() {
                     self.shared.set_leads_cluster(false);
                     tracing::debug!(
@@ -46,13 +46,13 @@ impl Driver {
                     self.lost(&tenure, why.into(), abrupt);
                 }
             }
-            CoreEvent::Abort { lease, term } => {
+            ElectionEvent::Abort { lease, term } => {
                 if let Some(tenure) = self.tenure(&lease, term) {
                     tracing::warn!(node = self.name(), %lease, term, action = "abort", "trust is over while the work was ending");
                     tenure.abort();
                 }
             }
-            CoreEvent::Freed { lease, term } => {
+            ElectionEvent::Freed { lease, term } => {
                 if lease.is_duty() {
                     tracing::debug!(node = self.name(), %lease, term, action = "freed", "freed");
                 } else if lease != LeaseName::leader() {
@@ -61,19 +61,19 @@ impl Driver {
                     self.tell(Event::Freed { lease, term });
                 }
             }
-            CoreEvent::Observed { lease, record } => {
+            ElectionEvent::Observed { lease, record } => {
                 self.witnesses.observed(&lease, record.as_ref(), self.core.member());
                 let term = record.as_ref().map(|record| record.term);
                 let holder = record.and_then(|record| record.holder).map(|holder| holder.node);
                 tracing::debug!(node = self.name(), %lease, term, holder, action = "observed", "the lease changed");
             }
-            CoreEvent::Confirmed { lease, term, held } => {
+            ElectionEvent::Confirmed { lease, term, held } => {
                 self.waiters.confirmed(&(lease, term), held);
             }
-            CoreEvent::Viewed(view) => self.viewed(view),
-            CoreEvent::Ended { member, why } => self.ended(member, why.into()),
-            CoreEvent::Left => self.member_left(),
-            CoreEvent::Unreadable(unreadable) => {
+            ElectionEvent::Viewed(view) => self.viewed(view),
+            ElectionEvent::Ended { member, why } => self.ended(member, why.into()),
+            ElectionEvent::Left => self.member_left(),
+            ElectionEvent::Unreadable(unreadable) => {
                 tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
             }
         }
@@ -188,7 +188,7 @@ impl Driver {
             // What nobody has claimed has no work under it.
             drop(candidate.seat.take());
         }
-        if !abrupt || !planted(Mutant::LossUntold) {
+        if !abrupt || !planted(DriverMutant::LossUntold) {
             self.tell(Event::Lost { lease: lease.clone(), term, why });
         }
         self.lost_leader(lease);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::thread;
 
 /// Something of the application's that is never dropped on a thread of incumbent's own: what its
@@ -53,7 +53,7 @@ impl<T> Drop for Within<T> {
 /// Drops a value here, or on a thread of its own if this is one of incumbent's. If its `Drop` panics,
 /// that costs nobody anything.
 pub(crate) fn drop_elsewhere<T: Send + 'static>(value: T) {
-    if !thread::is_own() || planted(Mutant::DroppedHere) {
+    if !thread::is_own() || planted(DriverMutant::DroppedHere) {
         return drop_contained(value);
     }
     let here = Arc::new(Mutex::new(Some(value)));

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::Driver;
 use crate::driver::clock;
 use crate::driver::command::Command;
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::error::LeaveError;
 use crate::lead::loss::Loss;
 use crate::node::event::Event;
@@ -72,7 +72,8 @@ impl Driver {
             return;
         }
         // The core knows nothing of work from before a panic, and leaves without it (O45).
-        let former = self.unfinished.keys().filter(|_| !planted(Mutant::FormerWorkLeftBehind));
+        let former =
+            self.unfinished.keys().filter(|_| !planted(DriverMutant::FormerWorkLeftBehind));
         let mut leases: Vec<LeaseName> = self.tenures.keys().chain(former).cloned().collect();
         if leases.is_empty() && leaving.gone {
             return self.left(Ok(()));
@@ -129,7 +130,7 @@ impl Driver {
         self.shared.member.store(None);
         let state = self.state();
         self.subscribers.part(&state);
-        let closing = self.campaigns.values().filter(|_| !planted(Mutant::SeatNeverClosed));
+        let closing = self.campaigns.values().filter(|_| !planted(DriverMutant::SeatNeverClosed));
         for candidate in closing {
             candidate.seat.close();
         }

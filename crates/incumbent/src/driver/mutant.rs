@@ -5,7 +5,7 @@
 /// A mistake that can be planted in the library.
 #[allow(missing_docs, reason = "each is described by `story`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mutant {
+pub enum DriverMutant {
     GuardSkipsTrust,
     FreedWhenTold,
     TrustWithoutMargin,
@@ -23,7 +23,7 @@ pub enum Mutant {
     FormerWorkLeftBehind,
 }
 
-impl Mutant {
+impl DriverMutant {
     /// All of them.
     pub const ALL: &[Self] = &[
         Self::GuardSkipsTrust,
@@ -91,7 +91,7 @@ impl Mutant {
 
 /// Whether this mistake is planted where this code runs.
 #[inline(always)]
-pub(crate) fn planted(mutant: Mutant) -> bool {
+pub(crate) fn planted(mutant: DriverMutant) -> bool {
     #[cfg(feature = "mutants")]
     return crate::testing::planted(mutant);
     #[cfg(not(feature = "mutants"))]

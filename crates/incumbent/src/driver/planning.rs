@@ -8,7 +8,7 @@ use incumbent_duties::{Planned, Planning, PlanningId};
 
 use super::Driver;
 use crate::driver::command::{Command, Commands};
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, panic, thread};
 
 /// So many plans that don't return are put up with: each keeps a thread.
@@ -67,7 +67,7 @@ impl Driver {
         }
         let (id, commands) = (planning.id, self.commands.clone());
         let plan = move || make(planning, &commands);
-        let started = match planted(Mutant::PlannedOnTheBeat) {
+        let started = match planted(DriverMutant::PlannedOnTheBeat) {
             true => {
                 plan();
                 Ok(())

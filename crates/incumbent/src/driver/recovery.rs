@@ -6,13 +6,13 @@ use std::time::Duration;
 use incumbent_core::LeaseName;
 use incumbent_core::backoff::Backoff;
 use incumbent_core::random::Random;
-use incumbent_duties::Node as Protocol;
+use incumbent_duties::DutyNode as Protocol;
 
 use super::lanes::Lanes;
 use super::waiters::Waiters;
 use super::{Driver, DriverStart};
 use crate::driver::command::Command;
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, panic, seed, thread};
 use crate::lead::attempt::AttemptOutcome;
 use crate::lead::loss::Loss;
@@ -50,7 +50,7 @@ pub(crate) async fn run(start: DriverStart) {
 impl Driver {
     /// Nothing of what the core said counts any more. What was asked of this node still does.
     fn break_down(&mut self) {
-        if planted(Mutant::BrokenKeepsTrust) {
+        if planted(DriverMutant::BrokenKeepsTrust) {
             self.broken = true;
             return;
         }

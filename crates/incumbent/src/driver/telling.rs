@@ -138,13 +138,13 @@ enum Value {
     Float(f64),
     Truth(bool),
     Text(String),
-    Shown(Shown),
+    Rendered(Rendered),
 }
 
 /// What a value looked like.
-struct Shown(String);
+struct Rendered(String);
 
-impl fmt::Debug for Shown {
+impl fmt::Debug for Rendered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -172,7 +172,7 @@ impl Visit for Taken {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.values.push((field.clone(), Value::Shown(Shown(format!("{value:?}")))));
+        self.values.push((field.clone(), Value::Rendered(Rendered(format!("{value:?}")))));
     }
 }
 
@@ -205,7 +205,7 @@ impl Value {
             Self::Float(value) => Box::new(*value),
             Self::Truth(value) => Box::new(*value),
             Self::Text(value) => Box::new(value.as_str()),
-            Self::Shown(value) => Box::new(field::debug(value)),
+            Self::Rendered(value) => Box::new(field::debug(value)),
         }
     }
 }

@@ -5,12 +5,12 @@ use std::collections::{HashMap, VecDeque};
 use incumbent_core::{LeaseName, Moment};
 use tokio::sync::oneshot;
 
-type Key = (LeaseName, u64);
+type TermKey = (LeaseName, u64);
 
 #[derive(Default)]
 pub(super) struct Waiters {
-    freed: HashMap<Key, Vec<Freed>>,
-    confirmed: HashMap<Key, VecDeque<oneshot::Sender<Option<bool>>>>,
+    freed: HashMap<TermKey, Vec<Freed>>,
+    confirmed: HashMap<TermKey, VecDeque<oneshot::Sender<Option<bool>>>>,
 }
 
 struct Freed {
@@ -20,11 +20,11 @@ struct Freed {
 
 impl Waiters {
     /// Waits for a lease to be freed; past the moment nothing is said.
-    pub(super) fn await_freed(&mut self, key: Key, until: Moment, answer: oneshot::Sender<()>) {
+    pub(super) fn await_freed(&mut self, key: TermKey, until: Moment, answer: oneshot::Sender<()>) {
         self.freed.entry(key).or_default().push(Freed { until, answer });
     }
 
-    pub(super) fn freed(&mut self, key: &Key) {
+    pub(super) fn freed(&mut self, key: &TermKey) {
         for waiter in self.freed.remove(key).unwrap_or_default() {
             let _ = waiter.answer.send(());
         }
@@ -35,13 +35,13 @@ impl Waiters {
         self.freed.clear();
     }
 
-    pub(super) fn await_confirmed(&mut self, key: Key, answer: oneshot::Sender<Option<bool>>) {
+    pub(super) fn await_confirmed(&mut self, key: TermKey, answer: oneshot::Sender<Option<bool>>) {
         self.confirmed.entry(key).or_default().push_back(answer);
     }
 
     /// The core answers each question once and in order, so an answer is never older than its
     /// question.
-    pub(super) fn confirmed(&mut self, key: &Key, held: Option<bool>) {
+    pub(super) fn confirmed(&mut self, key: &TermKey, held: Option<bool>) {
         let Some(waiting) = self.confirmed.get_mut(key) else { return };
         if let Some(answer) = waiting.pop_front() {
             let _ = answer.send(held);

@@ -17,7 +17,7 @@ use crate::lead::{End, Running};
 
 /// Runs on the thread of the runners, so that it acts in time even if all of the application's
 /// workers are blocked, and the driver too. The work itself runs elsewhere.
-pub(crate) struct Runner {
+pub(crate) struct DutyRunner {
     pub(crate) staff: Arc<Staff>,
     pub(crate) duty: DutyId,
     pub(crate) term: Term,
@@ -34,7 +34,7 @@ struct Failures {
     random: Random,
 }
 
-impl Runner {
+impl DutyRunner {
     pub(crate) async fn run(self) {
         // What others run under the duty's term ends with it.
         let _closes = self.term.scope.close_on_drop();

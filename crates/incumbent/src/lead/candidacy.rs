@@ -15,7 +15,7 @@ use incumbent_core::{self as core, LeaseName, Preference};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidacy {
     lease: Wanted,
-    candidacy: core::Candidacy,
+    candidacy: core::Stance,
     pub(crate) grace: Option<Duration>,
     pub(crate) overrun: Overrun,
     pub(crate) watchdog: Option<Duration>,
@@ -58,7 +58,7 @@ impl Candidacy {
     fn of(lease: Wanted) -> Self {
         Self {
             lease,
-            candidacy: core::Candidacy::default(),
+            candidacy: core::Stance::default(),
             grace: None,
             overrun: Overrun::default(),
             watchdog: None,
@@ -127,7 +127,7 @@ impl Candidacy {
         }
     }
 
-    pub(crate) fn core(&self) -> core::Candidacy {
+    pub(crate) fn core(&self) -> core::Stance {
         self.candidacy.clone()
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::driver::command::{Command, Commands};
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::lead::tenure::Tenure;
 
 /// Shared by a leadership and by all calls that run under it. When the last is dropped, the work
@@ -44,7 +44,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if planted(Mutant::HoldNeverReleased) {
+        if planted(DriverMutant::HoldNeverReleased) {
             return;
         }
         self.release();

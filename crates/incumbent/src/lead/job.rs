@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
 use crate::driver::foreign::{Foreign, drop_elsewhere};
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{panic, thread, workers};
 use crate::error::WorkResult;
 use crate::lead::scope::Scope;
@@ -79,7 +79,7 @@ impl Running {
 
     /// Aborts the work if it can be; says whether it can.
     pub(crate) fn abort(&self) -> bool {
-        if !planted(Mutant::AbortForgotten) {
+        if !planted(DriverMutant::AbortForgotten) {
             self.scope.close();
         }
         self.can_abort
@@ -204,7 +204,7 @@ fn outcome(result: WorkResult, term: &Term) -> End {
 
 fn interrupted(error: JoinError, term: &Term) -> End {
     match error.try_into_panic() {
-        Ok(_) if planted(Mutant::PanicIsFinal) => End::RuntimeGone,
+        Ok(_) if planted(DriverMutant::PanicIsFinal) => End::RuntimeGone,
         Ok(panic) => panicked(&panic::text(panic), term),
         // Nobody aborts the task itself.
         Err(_) => End::RuntimeGone,

@@ -40,15 +40,15 @@ pub struct Lost {
     pub abrupt: bool,
 }
 
-impl From<core::Loss> for Loss {
-    fn from(loss: core::Loss) -> Self {
+impl From<core::LossCause> for Loss {
+    fn from(loss: core::LossCause) -> Self {
         match loss {
-            core::Loss::Finished => Self::WorkEnded,
-            core::Loss::Resigned => Self::Resigned,
-            core::Loss::Withdrawn => Self::Withdrawn,
-            core::Loss::Leaving => Self::Leaving,
-            core::Loss::Ended(ending) => ending.into(),
-            core::Loss::Superseded => Self::Superseded,
+            core::LossCause::Finished => Self::WorkEnded,
+            core::LossCause::Resigned => Self::Resigned,
+            core::LossCause::Withdrawn => Self::Withdrawn,
+            core::LossCause::Leaving => Self::Leaving,
+            core::LossCause::Ended(ending) => ending.into(),
+            core::LossCause::Superseded => Self::Superseded,
         }
     }
 }

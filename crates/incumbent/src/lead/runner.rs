@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Finish;
 use super::job::{End, Job, Running};
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, seed, thread};
 use crate::lead::campaign::Campaign;
 use crate::lead::candidacy::Overrun;
@@ -22,7 +22,7 @@ use crate::lead::term::Term;
 
 /// Runs on the thread of the runners, so that it acts in time even if all of the application's
 /// workers are blocked, and the driver too. The work itself runs elsewhere.
-pub(super) struct Runner {
+pub(super) struct LeadRunner {
     pub(super) campaign: Campaign,
     pub(super) job: Box<dyn Job<Term>>,
     pub(super) grace: Duration,
@@ -43,7 +43,7 @@ enum Next {
     Finish(Finish),
 }
 
-impl Runner {
+impl LeadRunner {
     pub(super) async fn run(mut self) {
         let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
         let mut random = Random::new(seed::draw());
@@ -86,7 +86,7 @@ impl Runner {
             _ = leadership.lost() => {}
             _ = self.stopped(leadership) => {}
         }
-        if planted(Mutant::FreedWhenTold) {
+        if planted(DriverMutant::FreedWhenTold) {
             leadership.hold().release();
         }
         self.wait_in_order(&mut running, leadership).await
@@ -113,7 +113,7 @@ impl Runner {
     /// The work was told to end; it is aborted if it takes too long.
     async fn wait_in_order(&self, running: &mut Running, leadership: &Leadership) -> End {
         // From when the work was told, which may have been a while ago if this thread stood still.
-        let told = leadership.tenure.lost_at().filter(|_| !planted(Mutant::GraceFromNow));
+        let told = leadership.tenure.lost_at().filter(|_| !planted(DriverMutant::GraceFromNow));
         let patience = told.unwrap_or_else(clock::now) + self.grace;
         let end = tokio::select! {
             biased;

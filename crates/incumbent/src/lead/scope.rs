@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::lead::hold::Hold;
 use crate::lead::tenure::Tenure;
 
@@ -86,7 +86,7 @@ impl<F: Future> Future for Guarded<F> {
         let Some(mut future) = guarded.future.take() else { return Poll::Ready(None) };
         let closed = guarded.closing.as_mut().poll(context).is_ready();
         // The clock is compared last, so that nothing comes between this and the step.
-        let trusted = guarded.tenure.is_trusted() || planted(Mutant::GuardSkipsTrust);
+        let trusted = guarded.tenure.is_trusted() || planted(DriverMutant::GuardSkipsTrust);
         let polled = if !closed && trusted {
             match future.as_mut().poll(context) {
                 Poll::Pending => {

@@ -8,7 +8,7 @@ use incumbent_core::{LeaseName, MemberId, Moment};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, thread};
 use crate::lead::loss::{Loss, Lost};
 use crate::lead::trust::Trust;
@@ -129,7 +129,7 @@ impl Tenure {
 
     /// Ends the term; says whether this is news.
     pub(crate) fn end(&self, why: Loss, abrupt: bool) -> bool {
-        self.over.store(!planted(Mutant::EndedStillHeld), Ordering::Release);
+        self.over.store(!planted(DriverMutant::EndedStillHeld), Ordering::Release);
         let news = self.lost.set((Lost { why, abrupt }, clock::now())).is_ok();
         if abrupt {
             self.abort();

@@ -7,7 +7,7 @@ use incumbent_core::Moment;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::mutant::{Mutant, planted};
+use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::origin::Origin;
 use crate::driver::{clock, thread};
 
@@ -37,7 +37,7 @@ impl Trust {
             over: CancellationToken::new(),
             origin: Origin::here(),
         });
-        let watched = planted(Mutant::WatchMissing)
+        let watched = planted(DriverMutant::WatchMissing)
             || thread::spawn_runner(watch(Arc::downgrade(&trust))).is_ok();
         if !watched {
             trust.end();

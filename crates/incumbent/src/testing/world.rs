@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::here::{self, Entered, Here, Thread};
 use super::process::{Inside, Process};
 use super::road::{Path, Shelf};
-use crate::driver::mutant::Mutant;
+use crate::driver::mutant::DriverMutant;
 use crate::lead::tenure::Tenure;
 
 /// So many polls without any time passing are a loop that never ends.
@@ -40,7 +40,7 @@ pub(crate) struct Space {
     processes: Mutex<Vec<Arc<Inside>>>,
     tenures: Mutex<Vec<(Arc<Inside>, Weak<Tenure>)>>,
     judge: OnceLock<Arc<dyn Judge>>,
-    planted: OnceLock<Mutant>,
+    planted: OnceLock<DriverMutant>,
 }
 
 /// Sees what happens in a world. All of it is called between two steps of the processes.
@@ -139,7 +139,7 @@ impl World {
 
     /// Plants a mistake in the drivers and runners of this world.
     #[cfg(feature = "mutants")]
-    pub fn plant(&self, mutant: Mutant) {
+    pub fn plant(&self, mutant: DriverMutant) {
         let _ = self.space.planted.set(mutant);
     }
 
@@ -232,7 +232,7 @@ impl Space {
         Path { space: Arc::clone(self), process: Arc::clone(inside) }
     }
 
-    pub(super) fn planted(&self) -> Option<Mutant> {
+    pub(super) fn planted(&self) -> Option<DriverMutant> {
         self.planted.get().copied()
     }
 

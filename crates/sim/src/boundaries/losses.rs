@@ -2,7 +2,7 @@
 
 use incumbent_core::records::{Content, LeaseRecord, MemberRecord, MemberState};
 use incumbent_core::store::{Lane, Write};
-use incumbent_core::{Event, LeaseName, Request, keys};
+use incumbent_core::{ElectionEvent, LeaseName, Request, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::DutySpec;
 
@@ -117,7 +117,8 @@ pub(super) fn forgotten_twice(plant: Plant) -> Result<(), Violation> {
         stage.play(stage.now + 1, |_, _| Pass::Through);
         one_leader(&stage, &[waiting, newcomer])?;
     }
-    let elected = |(_, event): &(usize, Event)| matches!(event, Event::Elected { .. });
+    let elected =
+        |(_, event): &(usize, ElectionEvent)| matches!(event, ElectionEvent::Elected { .. });
     if stage.events.iter().filter(|event| elected(event)).count() < 2 {
         return violated(&stage, "liveness", "nobody leads after the second loss".to_owned());
     }

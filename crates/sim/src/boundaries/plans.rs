@@ -3,9 +3,9 @@
 use incumbent_core::keys;
 use incumbent_core::records::{Ask, Content, Intent};
 use incumbent_core::store::Write;
-use incumbent_core::{Event, Request};
+use incumbent_core::{ElectionEvent, Request};
 use incumbent_duties::records::DutySpec;
-use incumbent_duties::{DutyId, Event as DutyEvent};
+use incumbent_duties::{DutyEvent, DutyId};
 
 use super::violated;
 use crate::duties::FAMILY;
@@ -82,7 +82,7 @@ pub(super) fn plan_that_fails(plant: Plant) -> Result<(), Violation> {
     if !(6..=9).contains(&failures) {
         return violated(&stage, "patience", format!("{failures} plans were tried"));
     }
-    let ended = |(_, event): &(usize, Event)| matches!(event, Event::Ended { .. });
+    let ended = |(_, event): &(usize, ElectionEvent)| matches!(event, ElectionEvent::Ended { .. });
     if stage.events.iter().any(ended) {
         return violated(&stage, "liveness", "a plan that fails ended its node".to_owned());
     }

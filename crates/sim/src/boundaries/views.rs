@@ -1,6 +1,6 @@
 //! Views, and who hears of them.
 
-use incumbent_core::Event;
+use incumbent_core::ElectionEvent;
 
 use super::violated;
 use crate::invariants::Violation;
@@ -30,8 +30,8 @@ pub(super) fn view_in_doubt(plant: Plant) -> Result<(), Violation> {
         }
     }
     stage.play(stage.now + 2 * TTL, |_, _| Pass::Through);
-    let told = |(node, event): &(usize, Event)| {
-        *node == other && matches!(event, Event::Viewed(view) if view.members.len() == 3)
+    let told = |(node, event): &(usize, ElectionEvent)| {
+        *node == other && matches!(event, ElectionEvent::Viewed(view) if view.members.len() == 3)
     };
     if !doubted {
         return violated(&stage, "script", "no view was written".to_owned());

@@ -1,7 +1,7 @@
 //! 19. A node that must never lead the cluster never does.
 
 use incumbent_core::records::ClusterLead;
-use incumbent_core::{Event, LeaseName};
+use incumbent_core::{ElectionEvent, LeaseName};
 
 use super::{Invariant, Verdict};
 use crate::scenario::Scenario;
@@ -18,8 +18,8 @@ impl ClusterLeads {
 }
 
 impl Invariant for ClusterLeads {
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
-        let Event::Elected { lease, term, .. } = event else { return Ok(()) };
+    fn experienced(&mut self, node: usize, event: &ElectionEvent, _: bool) -> Verdict {
+        let ElectionEvent::Elected { lease, term, .. } = event else { return Ok(()) };
         if *lease == LeaseName::leader() && self.stands.get(node) == Some(&ClusterLead::Never) {
             return Err(format!(
                 "node {} leads the cluster in term {term}, which it never shall",

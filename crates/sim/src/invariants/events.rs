@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use incumbent_core::{Event, LeaseName, MemberId};
+use incumbent_core::{ElectionEvent, LeaseName, MemberId};
 
 use super::{Invariant, Verdict};
 
@@ -16,9 +16,9 @@ pub(super) struct Events {
 }
 
 impl Invariant for Events {
-    fn experienced(&mut self, node: usize, event: &Event, trusts: bool) -> Verdict {
+    fn experienced(&mut self, node: usize, event: &ElectionEvent, trusts: bool) -> Verdict {
         match event {
-            Event::Joined { member } => {
+            ElectionEvent::Joined { member } => {
                 // A crashed process says nothing more; its next life begins here.
                 let before = self.members.insert(node, member.clone());
                 if before.as_ref() == Some(member) {
@@ -26,7 +26,7 @@ impl Invariant for Events {
                 }
                 self.held.retain(|(other, _), _| *other != node);
             }
-            Event::Elected { lease, term, member } => {
+            ElectionEvent::Elected { lease, term, member } => {
                 if !trusts {
                     return Err(format!("elected to {lease} in term {term} without trust"));
                 }
@@ -35,20 +35,20 @@ impl Invariant for Events {
                     return Err(format!("elected to {lease} in term {term} while in term {held}"));
                 }
             }
-            Event::Lost { lease, term, .. } => {
+            ElectionEvent::Lost { lease, term, .. } => {
                 let held = self.held.remove(&(node, lease.clone())).map(|(term, _)| term);
                 if held != Some(*term) {
                     return Err(format!("lost term {term} of {lease} while in {held:?}"));
                 }
             }
-            Event::Abort { .. }
-            | Event::Freed { .. }
-            | Event::Observed { .. }
-            | Event::Confirmed { .. }
-            | Event::Viewed(_)
-            | Event::Ended { .. }
-            | Event::Left
-            | Event::Unreadable(_) => {}
+            ElectionEvent::Abort { .. }
+            | ElectionEvent::Freed { .. }
+            | ElectionEvent::Observed { .. }
+            | ElectionEvent::Confirmed { .. }
+            | ElectionEvent::Viewed(_)
+            | ElectionEvent::Ended { .. }
+            | ElectionEvent::Left
+            | ElectionEvent::Unreadable(_) => {}
         }
         Ok(())
     }

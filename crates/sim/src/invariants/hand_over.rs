@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use incumbent_core::records::LeaseRecord;
-use incumbent_core::{Event, LeaseName, MemberId, Preference};
-use incumbent_duties::{DutyId, Node};
+use incumbent_core::{ElectionEvent, LeaseName, MemberId, Preference};
+use incumbent_duties::{DutyId, DutyNode};
 
 use super::{Invariant, Landing, Step, Verdict};
 use crate::process::Process;
@@ -55,7 +55,7 @@ impl HandOver {
 
     /// The process waits for the lease and has no reason to hold back.
     fn waits(&self, node: usize, process: &Process, lease: &LeaseName) -> bool {
-        let wants = |core: &Node| match DutyId::of(lease) {
+        let wants = |core: &DutyNode| match DutyId::of(lease) {
             Some(duty) => core.wanted_duties().any(|wanted| *wanted == duty),
             None => is_eager(process, lease),
         };
@@ -77,23 +77,23 @@ impl Invariant for HandOver {
         self.seen.retain(|(other, _), _| *other != node);
     }
 
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
-        if let Event::Observed { lease, record: Some(record) } = event {
+    fn experienced(&mut self, node: usize, event: &ElectionEvent, _: bool) -> Verdict {
+        if let ElectionEvent::Observed { lease, record: Some(record) } = event {
             let seen = self.seen.entry((node, lease.clone())).or_insert(0);
             *seen = record.term.max(*seen);
         }
         // Who gave up stands back for half a ttl at most, and who joins is busy joining.
         let of = match event {
-            Event::Freed { lease, .. } => Some(lease.clone()),
-            Event::Ended { .. } | Event::Joined { .. } => None,
-            Event::Elected { .. }
-            | Event::Lost { .. }
-            | Event::Abort { .. }
-            | Event::Observed { .. }
-            | Event::Confirmed { .. }
-            | Event::Viewed(_)
-            | Event::Left
-            | Event::Unreadable(_) => return Ok(()),
+            ElectionEvent::Freed { lease, .. } => Some(lease.clone()),
+            ElectionEvent::Ended { .. } | ElectionEvent::Joined { .. } => None,
+            ElectionEvent::Elected { .. }
+            | ElectionEvent::Lost { .. }
+            | ElectionEvent::Abort { .. }
+            | ElectionEvent::Observed { .. }
+            | ElectionEvent::Confirmed { .. }
+            | ElectionEvent::Viewed(_)
+            | ElectionEvent::Left
+            | ElectionEvent::Unreadable(_) => return Ok(()),
         };
         self.stands_back.insert((node, of), self.now + self.ttl);
         Ok(())

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
-use incumbent_core::{Event, MemberId};
+use incumbent_core::{ElectionEvent, MemberId};
 
 use crate::store::Applied;
 use crate::world::Sender;
@@ -61,10 +61,10 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    pub(super) fn experienced(&mut self, node: usize, event: &Event) {
+    pub(super) fn experienced(&mut self, node: usize, event: &ElectionEvent) {
         let (lease, term) = match event {
-            Event::Observed { lease, record: Some(record) } => (lease, record.term),
-            Event::Elected { lease, term, .. } => (lease, *term),
+            ElectionEvent::Observed { lease, record: Some(record) } => (lease, record.term),
+            ElectionEvent::Elected { lease, term, .. } => (lease, *term),
             _ => return,
         };
         let seen = self.seen.entry((node, lease.as_str().to_owned())).or_insert(0);

@@ -2,7 +2,7 @@
 //!    four round trips, and the third of a ttl for which candidates hold back that all prefer to.
 //!    (11: also if every hint is lost, which a third of the seeds have.)
 
-use incumbent_core::{Candidacy, Preference};
+use incumbent_core::{Preference, Stance};
 
 use super::{Invariant, Step, Verdict};
 use crate::process::Process;
@@ -100,7 +100,7 @@ impl Invariant for Liveness {
 }
 
 /// How a process stands for a lease that it could be elected for.
-fn stands(process: &Process, lease: usize) -> Option<&Candidacy> {
+fn stands(process: &Process, lease: usize) -> Option<&Stance> {
     process.core.as_ref().filter(|_| process.back_after.is_none())?;
     process.plan.candidacies.get(lease)?.as_ref().filter(|candidacy| candidacy.electable)
 }

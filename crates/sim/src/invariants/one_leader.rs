@@ -1,7 +1,7 @@
 //! 1. At no instant do two members trust that they hold the same lease; where the store forgot, among
 //!    those that could know.
 
-use incumbent_core::{Event, LeaseName};
+use incumbent_core::{ElectionEvent, LeaseName};
 
 use super::knowledge::{Forgotten, Knowledge};
 use super::{Invariant, Landing, Step, Verdict};
@@ -20,7 +20,7 @@ impl Default for OneLeader {
 }
 
 impl Invariant for OneLeader {
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
+    fn experienced(&mut self, node: usize, event: &ElectionEvent, _: bool) -> Verdict {
         self.knowledge.experienced(node, event);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use incumbent_core::records::LeaseRecord;
 use incumbent_core::store::Key;
-use incumbent_core::{Event, MemberId};
+use incumbent_core::{ElectionEvent, MemberId};
 
 use super::knowledge::{Forgotten, Knowledge};
 use super::{Invariant, Landing, Verdict};
@@ -38,7 +38,7 @@ impl Terms {
 }
 
 impl Invariant for Terms {
-    fn experienced(&mut self, node: usize, event: &Event, _: bool) -> Verdict {
+    fn experienced(&mut self, node: usize, event: &ElectionEvent, _: bool) -> Verdict {
         self.knowledge.experienced(node, event);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How a node stands for a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Candidacy {
+pub struct Stance {
     /// Whether it would take the lease; if not it only watches.
     pub electable: bool,
     /// Who goes first when the lease is free.
@@ -13,7 +13,7 @@ pub struct Candidacy {
     pub payload: Option<String>,
 }
 
-impl Default for Candidacy {
+impl Default for Stance {
     fn default() -> Self {
         Self { electable: true, preference: Preference::None, payload: None }
     }
