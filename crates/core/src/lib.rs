@@ -48,6 +48,6 @@ pub use member::Ending;
 pub use names::{LeaseKind, LeaseName, MemberId};
 pub use node::{Brought, Config, ElectionEvent, Elector, LossCause, Past, Sighting};
 pub use outbox::{Request, RequestId};
-pub use settings::Timing;
+pub use settings::{Rhythm, Timing};
 pub use stance::{Preference, Stance};
 pub use time::Moment;

@@ -391,11 +391,7 @@ fn trust_from(sent: Moment, timing: &Timing, planted: Planted) -> Moment {
 
 fn attempt(attempts: &mut u64, now: Moment, timing: &Timing, random: &mut Random) -> BeatAttempt {
     *attempts += 1;
-    let interval = if timing.jitter {
-        random.span(timing.beat.mul_f64(0.9), timing.beat.mul_f64(1.1))
-    } else {
-        timing.beat
-    };
+    let interval = timing.rhythm.interval(now, timing.beat, random);
     // The record announces whole milliseconds, and the next beat keeps to what was announced.
     let interval = Duration::from_millis(interval.as_millis().max(1) as u64);
     BeatAttempt { number: *attempts, sent: now, interval }

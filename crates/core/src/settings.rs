@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::random::Random;
 use crate::time::Moment;
 
 /// The shortest ttl outside tests.
@@ -23,8 +24,36 @@ pub struct Timing {
     pub request: Duration,
     /// How long a closed member stays visible before it is deleted.
     pub visible: Duration,
-    /// Whether beats are spread by ±10 % (off only where a checker wants all in lockstep).
-    pub jitter: bool,
+    /// When beats fall due.
+    pub rhythm: Rhythm,
+}
+
+/// When the beats of a member fall due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rhythm {
+    /// A beat's time after the last one, spread by ±10 %, so that nodes don't come all at once.
+    Spread,
+    /// Just a beat's time after the last one: only where a checker wants all in lockstep.
+    Exact,
+    /// Whenever whole beats have passed since this moment: those who share it beat together.
+    Together(Moment),
+}
+
+impl Rhythm {
+    /// How long after this moment the next beat is due.
+    pub(crate) fn interval(self, now: Moment, beat: Duration, random: &mut Random) -> Duration {
+        match self {
+            Self::Spread => random.span(beat.mul_f64(0.9), beat.mul_f64(1.1)),
+            Self::Exact => beat,
+            Self::Together(since) => {
+                let beat = beat.as_nanos().max(1);
+                let left = beat - now.since(since).as_nanos() % beat;
+                // Right before the next one it is that one's turn already.
+                let wait = if left < beat / 10 { left + beat } else { left };
+                Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+            }
+        }
+    }
 }
 
 impl Default for Timing {
@@ -96,7 +125,7 @@ impl Timing {
             margin: ttl / 10,
             request: (ttl / 3).min(Duration::from_secs(5)),
             visible: Duration::from_secs(90),
-            jitter: true,
+            rhythm: Rhythm::Spread,
         }
     }
 
@@ -154,6 +183,20 @@ mod tests {
         timing.beat = timing.ttl;
         let said = timing.check(MIN_TTL).unwrap_err().to_string();
         assert!(said.contains("15s") && said.contains("6.075s"), "F16: {said}");
+    }
+
+    #[test]
+    fn who_beats_together_is_due_at_one_moment_and_never_later_than_others() {
+        let (beat, second) = (Duration::from_secs(5), Duration::from_secs(1));
+        let since = Moment::START + 3 * second;
+        let mut random = Random::new(1);
+        for millis in 0..20_000 {
+            let now = since + Duration::from_millis(millis);
+            let interval = Rhythm::Together(since).interval(now, beat, &mut random);
+            let due = (now + interval).since(since);
+            assert_eq!(due.as_nanos() % beat.as_nanos(), 0, "{due:?} after the first");
+            assert!(interval >= beat / 10 && interval <= beat.mul_f64(1.1), "{interval:?}");
+        }
     }
 
     #[test]

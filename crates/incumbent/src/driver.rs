@@ -4,6 +4,7 @@
 
 mod attempts;
 mod batch;
+pub(crate) mod chorus;
 pub mod clock;
 pub(crate) mod command;
 mod commands;
@@ -180,7 +181,7 @@ impl Driver {
         let joining = Joining { answer: start.joined, since: now, waits: start.join_within };
         Self {
             core,
-            lanes: Lanes::new(store, Arc::clone(&cluster)),
+            lanes: Lanes::new(store, Arc::clone(&cluster), config.timing.rhythm),
             cluster,
             grace: start.grace,
             commands: start.commands.clone(),

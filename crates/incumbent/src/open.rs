@@ -13,6 +13,7 @@ use incumbent_core::store::{Access, Store, StoreError};
 use incumbent_memory::MemoryStore;
 use incumbent_store_common::{absolute, shown, shown_scheme};
 
+use crate::driver::chorus::Chorus;
 use crate::driver::obstacles::LockSight;
 use crate::driver::thread;
 use crate::error::OpenError;
@@ -94,13 +95,15 @@ pub struct OpenStore {
     pub(crate) url: Option<Arc<str>>,
     /// Whose locks its writes wait for.
     pub(crate) sight: Arc<LockSight>,
+    /// Those who beat together here.
+    pub(crate) chorus: Arc<Chorus>,
 }
 
 impl OpenStore {
     /// A store that is shared already.
     #[must_use]
     pub fn shared(store: Arc<dyn Store>) -> Self {
-        Self { store, url: None, sight: Arc::default() }
+        Self { store, url: None, sight: Arc::default(), chorus: Arc::default() }
     }
 }
 

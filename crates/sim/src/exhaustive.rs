@@ -13,7 +13,9 @@ use incumbent_core::records::{LeaseRecord, Profile};
 use incumbent_core::store::{
     ErrorKind, Expect, Found, Key, Outcome, Read, Record, Reply, Version, Write,
 };
-use incumbent_core::{Config, Elector, LeaseName, Request, RequestId, Stance, Timing, keys};
+use incumbent_core::{
+    Config, Elector, LeaseName, Request, RequestId, Rhythm, Stance, Timing, keys,
+};
 use stateright::{Checker, Model, Property};
 
 use crate::clock::Clock;
@@ -335,7 +337,7 @@ fn clock(at: usize) -> Clock {
 
 fn config(mutant: Option<Mutant>) -> Config {
     let mut timing = Timing::for_ttl(Duration::from_millis(TTL));
-    timing.jitter = false;
+    timing.rhythm = Rhythm::Exact;
     Config {
         profile: Profile::named("member"),
         timing,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::random::Random;
 use incumbent_core::records::ClusterLead;
-use incumbent_core::{Preference, Stance, Timing};
+use incumbent_core::{Moment, Preference, Rhythm, Stance, Timing};
 use incumbent_duties::records::DutySpec;
 
 use crate::duties::{self, ServePlan, Steer};
@@ -277,11 +277,16 @@ impl NodePlan {
             .collect();
         let name =
             if random.below(6) == 0 { "twin".to_owned() } else { format!("node-{}", at + 1) };
+        let offset = random.below(1_000_000_000_000);
+        if offset % 4 == 0 {
+            // As do the members for which one process beats.
+            timing.rhythm = Rhythm::Together(Moment::START);
+        }
         Self {
             name,
             timing,
             ppm,
-            offset: random.below(1_000_000_000_000),
+            offset,
             candidacies,
             membership: at == 0 || random.below(4) > 0,
             cluster_lead: ClusterLead::Normal,

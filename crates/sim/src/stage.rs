@@ -7,7 +7,7 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::records::{FamilyProfile, Profile};
 use incumbent_core::store::{ErrorKind, Exchange, Expect, Key, Put, Read, Reply, Stamp, Write};
 use incumbent_core::{
-    Config, ElectionEvent, LeaseName, Moment, Request, RequestId, Stance, Timing,
+    Config, ElectionEvent, LeaseName, Moment, Request, RequestId, Rhythm, Stance, Timing,
 };
 use incumbent_duties::records::DutySpec;
 use incumbent_duties::{DutyEvent, DutyId, DutyNode, DutyStatus, Placement, Planning};
@@ -87,7 +87,7 @@ impl Stage {
     /// A node enters; `leads` says whether it may lead the cluster.
     pub(crate) fn enter(&mut self, name: &str, leads: bool) -> usize {
         let mut timing = Timing::for_ttl(Duration::from_millis(TTL));
-        timing.jitter = false;
+        timing.rhythm = Rhythm::Exact;
         timing.visible = Duration::from_millis(TTL);
         let config = Config {
             profile: Profile::named(name),

@@ -22,6 +22,13 @@ pub(crate) struct Part {
     reads: usize,
 }
 
+impl Part {
+    pub(crate) fn of(request: &Request) -> Self {
+        let Request { id, exchange, .. } = request;
+        Self { id: *id, writes: exchange.writes.len(), reads: exchange.reads.len() }
+    }
+}
+
 impl Batch {
     /// One request alone.
     pub(crate) fn single(request: Request) -> Self {
@@ -50,8 +57,8 @@ impl Batch {
     }
 
     fn add(&mut self, request: Request) {
-        let Request { id, exchange, deadline, .. } = request;
-        self.parts.push(Part { id, writes: exchange.writes.len(), reads: exchange.reads.len() });
+        self.parts.push(Part::of(&request));
+        let Request { exchange, deadline, .. } = request;
         self.exchange.writes.extend(exchange.writes);
         self.exchange.reads.extend(exchange.reads);
         self.deadline = self.deadline.max(deadline);

@@ -3,22 +3,25 @@
 use std::collections::{HashMap, VecDeque};
 
 use incumbent_core::store::{ErrorKind, Lane, Reply, StoreError};
-use incumbent_core::{Moment, Request, RequestId};
+use incumbent_core::{Moment, Request, RequestId, Rhythm};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{Id, JoinSet};
 
 use super::batch::{self, Batch, Part};
+use super::chorus;
 use crate::driver::exchange;
 use crate::driver::{clock, thread};
 use crate::open::OpenStore;
 
-/// Beats go out at once. Of the other lanes one exchange at a time is on its way, and what piles
+/// Beats go out at once, or with those of the members that this process beats for as well. Of the other lanes one exchange at a time is on its way, and what piles
 /// up meanwhile goes together in the next.
 pub(crate) struct Lanes {
     store: OpenStore,
     cluster: Arc<str>,
     limit: usize,
+    /// Whether others of this process beat at the same moments.
+    together: bool,
     change: LaneQueue,
     watch: LaneQueue,
     flights: JoinSet<Result<Reply, StoreError>>,
@@ -52,12 +55,13 @@ impl Lanes {
         self.store.clone()
     }
 
-    pub(crate) fn new(store: OpenStore, cluster: Arc<str>) -> Self {
+    pub(crate) fn new(store: OpenStore, cluster: Arc<str>, rhythm: Rhythm) -> Self {
         let limit = store.capabilities().max_operations;
         Self {
             store,
             cluster,
             limit,
+            together: matches!(rhythm, Rhythm::Together(_)),
             change: LaneQueue::default(),
             watch: LaneQueue::default(),
             flights: JoinSet::new(),
@@ -68,6 +72,7 @@ impl Lanes {
     /// Sends a request, or queues it behind others of its lane.
     pub(crate) fn push(&mut self, request: Request) {
         match request.lane {
+            Lane::Beat if self.together && chorus::is_ordinary(&request) => self.join_in(request),
             Lane::Beat => self.fly(Lane::Beat, Batch::single(request)),
             Lane::Change => self.change.waiting.push_back(request),
             Lane::Watch => self.watch.waiting.push_back(request),
@@ -120,10 +125,25 @@ impl Lanes {
     fn fly(&mut self, lane: Lane, batch: Batch) {
         let Batch { exchange, parts, deadline } = batch;
         let (store, cluster) = (self.store.clone(), Arc::clone(&self.cluster));
+        let sending =
+            async move { exchange::send(&store, &cluster, lane, exchange, deadline).await };
+        self.depart(lane, parts, sending);
+    }
+
+    fn join_in(&mut self, beat: Request) {
+        let parts = vec![Part::of(&beat)];
+        let sending = chorus::send(self.store.clone(), Arc::clone(&self.cluster), beat, self.limit);
+        self.depart(Lane::Beat, parts, sending);
+    }
+
+    fn depart(
+        &mut self,
+        lane: Lane,
+        parts: Vec<Part>,
+        sending: impl Future<Output = Result<Reply, StoreError>> + Send + 'static,
+    ) {
         let sent = clock::now();
-        let flight = self.flights.spawn(thread::beating(async move {
-            exchange::send(&store, &cluster, lane, exchange, deadline).await
-        }));
+        let flight = self.flights.spawn(thread::beating(sending));
         self.parts.insert(flight.id(), Flight { lane, sent, parts });
     }
 }

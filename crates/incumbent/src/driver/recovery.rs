@@ -75,7 +75,8 @@ impl Driver {
         self.waiters = Waiters::default();
         self.witnesses.forget_all();
         // What is on its way may land, as after a crash; the answers are of no use to the next.
-        self.lanes = Lanes::new(self.lanes.store(), self.cluster.clone());
+        self.lanes =
+            Lanes::new(self.lanes.store(), self.cluster.clone(), self.config.timing.rhythm);
         if let Some(member) = member {
             self.witnesses.ended(&member);
             self.tell(Event::Ended { member, why: Loss::Broken });

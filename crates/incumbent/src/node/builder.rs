@@ -9,7 +9,7 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::names;
 use incumbent_core::records::{ClusterLead, Evidence, Profile};
 use incumbent_core::settings::MIN_TTL;
-use incumbent_core::{Config, Past, Timing};
+use incumbent_core::{Config, Past, Rhythm, Timing};
 use incumbent_duties::Placement;
 use tokio::sync::oneshot;
 
@@ -206,6 +206,9 @@ impl Builder {
     /// For a node that stands for another process, and tells it how long to trust: the death of
     /// *this* process proves nothing about that one. No evidence is published, also where this
     /// process has a [`witness`](crate::witness), and no witness closes the member early.
+    ///
+    /// All such nodes of a process that share an opened store, a cluster and a ttl beat at the same moments, in one
+    /// exchange, however many they are.
     #[must_use]
     pub fn on_behalf(mut self) -> Self {
         self.proven = false;
@@ -253,7 +256,10 @@ impl Builder {
     pub async fn join(self, store: impl Into<OpenStore>) -> Result<Node, JoinError> {
         let store = store.into();
         refuse_witness()?;
-        let timing = self.timing()?;
+        let mut timing = self.timing()?;
+        if !self.proven {
+            timing.rhythm = Rhythm::Together(store.chorus.since());
+        }
         let profile = self.profile()?;
         let name = profile.node.clone();
         let cluster = Cluster::new(store.clone(), &self.cluster)?;
