@@ -1,7 +1,10 @@
 """Stands for a lease and writes down what it is told, until its standard input ends.
 
-``candidate.py SIDECAR NODE FILE``. ``resign`` on its standard input makes it give the lease up and stand again;
-``fork`` makes a child ask too, which has to be told no.
+``candidate.py [--to-the-end] [--by-answers] SIDECAR NODE FILE``. ``resign`` on its standard input makes it give the
+lease up and stand again; ``fork`` makes a child ask too, which has to be told no for as long as it lives.
+
+With ``--to-the-end`` its work goes on for as long as trust lasts, whatever it is told and whatever becomes of its
+stream. With ``--by-answers`` it uses no trust file.
 """
 
 import os
@@ -12,9 +15,12 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 
 from incumbent import Hold, Problem, Sidecar, Unreachable  # noqa: E402
-from incumbent._trust import now  # noqa: E402
+from incumbent._trust import Trust, now  # noqa: E402
 
-sidecar, node, file = Sidecar(sys.argv[1]), sys.argv[2], sys.argv[3]
+sidecar, node, file = Sidecar(sys.argv[-3]), sys.argv[-2], sys.argv[-1]
+to_the_end = "--to-the-end" in sys.argv
+if "--by-answers" in sys.argv:
+    Trust.map = lambda *_: None
 orders, over = [], threading.Event()
 log = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o644)
 
@@ -34,9 +40,19 @@ def listen() -> None:
 def ask(hold: Hold) -> int:
     """Until when it is trusted, as far as is known; 0 if not."""
     before = now()
-    held, until = hold.is_held(), hold._trust.until()
+    held, until = (hold.is_trusted() if to_the_end else hold.is_held()), hold._trust.until()
     note(f"asked {before} {now()} {hold.term} {int(held)} {until}")
     return until if held else 0
+
+
+def live_on(hold: Hold) -> None:
+    """What a forked child does. It has its parent's connection, and lives for longer than a ttl."""
+    end = now() + 4_000_000_000
+    while now() < end:
+        if hold.is_held() or hold.is_trusted():
+            note("a forked child trusted")  # No history has such a line: reading it fails.
+        time.sleep(0.02)
+    os._exit(0)
 
 
 def stand() -> None:
@@ -52,9 +68,7 @@ def stand() -> None:
             if order == "resign":
                 break
             if order == "fork" and os.fork() == 0:
-                if hold.is_held():
-                    note("a forked child trusted")  # No history has such a line: reading it fails.
-                os._exit(0)
+                live_on(hold)
             time.sleep(0.005)
         at = now()
         note(f"lost {at} {hold.term} {int(at >= trusted)}")

@@ -90,8 +90,8 @@ class Answer:
                 self._socket.settimeout(timeout)
             text = self._response.readline()
             return json.loads(text) if text.endswith(b"\n") else None
-        except (OSError, http.client.HTTPException, ValueError):
-            return None
+        except (OSError, http.client.HTTPException, ValueError, AttributeError):
+            return None  # The last is what http.client says if another thread closes the answer meanwhile.
 
     def close(self) -> None:
         try:

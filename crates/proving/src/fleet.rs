@@ -93,16 +93,23 @@ impl Fleet {
         }
     }
 
-    /// Stops a leader until another has taken over. One that is stopped in the middle of a write
-    /// keeps SQLite's only lock, and nobody can take over: it goes on for a moment then.
+    /// Stops a leader until another has taken over.
     pub fn stop_until_replaced(&mut self, leader: usize) {
+        let process = self.process(leader);
+        self.stop_until_elected(|signal| kill_process(process, signal).expect("a fleet"));
+    }
+
+    /// Stops whoever gets these signals, such as a leader's sidecar, until somebody else is elected. One that is
+    /// stopped in the middle of a write keeps SQLite's only lock, and nobody can take over: it goes on for a moment
+    /// then.
+    pub fn stop_until_elected(&mut self, signal: impl Fn(Signal)) {
         for _ in 0..10 {
-            self.signal(leader, Signal::STOP);
+            signal(Signal::STOP);
             self.pause_unless_elected(PATIENCE / 6);
             if self.latest.1 > self.dealt_with {
                 return;
             }
-            self.signal(leader, Signal::CONT);
+            signal(Signal::CONT);
             self.pause(Duration::from_millis(50));
         }
         assert!(self.latest.1 > self.dealt_with, "nobody is elected in place of a stopped leader");
@@ -162,9 +169,11 @@ impl Fleet {
 
     /// Sends it a signal.
     pub fn signal(&self, number: usize, signal: Signal) {
-        let pid = i32::try_from(self.candidates.get(number).expect("a fleet").child.id())
-            .expect("a fleet");
-        kill_process(Pid::from_raw(pid).expect("a fleet"), signal).expect("a fleet");
+        kill_process(self.process(number), signal).expect("a fleet");
+    }
+
+    fn process(&self, number: usize) -> Pid {
+        Pid::from_child(&self.candidates.get(number).expect("a fleet").child)
     }
 
     /// Has it give the lease up.

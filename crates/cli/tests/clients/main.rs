@@ -2,7 +2,8 @@
 //! paused, at sidecars that are killed, paused and started again. What they wrote down about their own trust is laid
 //! side by side: never do two trust at one instant, and terms grow (F6, F9, F10, F11, F61, F66, F72).
 //!
-//! `INCUMBENT_TEST_FULL=1` plays eight rounds instead of one, and `INCUMBENT_TEST_ROUNDS` any number.
+//! `INCUMBENT_TEST_FULL=1` plays eight rounds instead of one, and of the faults 500 instead of nine;
+//! `INCUMBENT_TEST_ROUNDS` any number.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,6 +14,7 @@
 #![cfg(target_os = "linux")]
 
 mod duties;
+mod faults;
 mod stage;
 
 use std::time::Duration;

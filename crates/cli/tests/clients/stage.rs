@@ -25,9 +25,23 @@ impl Sidecar {
         Self { child: spawn(&arguments), arguments }
     }
 
+    /// Kills it, and starts it again at once.
     pub(crate) fn restart(&mut self) {
+        self.kill();
+        self.start_again();
+    }
+
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Waits until it has ended in order, as it was told to.
+    pub(crate) fn wait(&mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    pub(crate) fn start_again(&mut self) {
         self.child = spawn(&self.arguments);
     }
 
@@ -80,14 +94,19 @@ pub(crate) fn until_all_are_there(store: &str, nodes: &[String]) {
 }
 
 pub(crate) fn rounds() -> usize {
+    counted(1, 8)
+}
+
+/// So many in a normal run, and so many before a release.
+pub(crate) fn counted(short: usize, whole: usize) -> usize {
     let full = std::env::var("INCUMBENT_TEST_FULL").is_ok_and(|full| full == "1");
     let rounds = std::env::var("INCUMBENT_TEST_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-    rounds.unwrap_or(if full { 8 } else { 1 })
+    rounds.unwrap_or(if full { whole } else { short })
 }
 
 /// How a program of each language is started: `candidate` or `worker`. One that is missing here is said to be.
 pub(crate) fn languages(scratch: &Path, role: &str) -> Vec<Vec<OsString>> {
-    let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
+    let clients = clients();
     let ways = [
         ("Python", python(&clients, role)),
         ("Node.js", node(&clients, scratch, role)),
@@ -102,7 +121,12 @@ pub(crate) fn languages(scratch: &Path, role: &str) -> Vec<Vec<OsString>> {
     ways.into_iter().filter_map(known).collect()
 }
 
-fn python(clients: &Path, role: &str) -> Option<Vec<OsString>> {
+/// Where the clients are.
+pub(crate) fn clients() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients")
+}
+
+pub(crate) fn python(clients: &Path, role: &str) -> Option<Vec<OsString>> {
     let python = incumbent_proving::server::find("python3")?;
     Some(vec![
         python.into(),
