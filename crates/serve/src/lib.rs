@@ -27,6 +27,7 @@ mod audit;
 mod body;
 mod call;
 mod crowd;
+mod cursor;
 mod document;
 mod documents;
 mod events;

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
-use incumbent::{Ask, DutyId, StoreHealth};
+use incumbent::{Ask, DutyId, LeaseState, StoreHealth};
 
 use crate::call::{Answer, Call, json};
+use crate::cursor::Cursor;
 use crate::documents::{
     ClusterDocument, DutyDocument, ExplanationDocument, HistoryDocument, IntentsDocument,
-    LeaseDocument, MoveDocument, PlanDocument, cursor, millis,
+    LeaseDocument, MoveDocument, PlanDocument, millis,
 };
 use crate::holding::{LONGEST_WAIT, party};
 use crate::problem::{NOT_FOUND, Problem};
+use crate::service::Service;
 use crate::span;
 
 /// `GET /v1/cluster`.
@@ -56,13 +58,11 @@ pub(crate) async fn lease(call: Call) -> Answer {
     let state = match call.query("after") {
         None => service.cluster().lease(lease).await?,
         Some(after) => {
-            check_cursor(after)?;
+            let after = Cursor::read(after)?;
             let _place = service.holds().place(party(call.peer.as_deref()))?;
-            let followed = service.follow(lease)?;
-            let changed = followed.when(|state| cursor(state) != after);
-            match tokio::time::timeout(wait, changed).await {
-                Ok(Some(state)) => state,
-                Ok(None) | Err(_) => service.cluster().lease(lease).await?,
+            match tokio::time::timeout(wait, changed(service, lease, after)).await {
+                Ok(changed) => changed?,
+                Err(_) => service.cluster().lease(lease).await?,
             }
         }
     };
@@ -73,13 +73,25 @@ pub(crate) async fn lease(call: Call) -> Answer {
     Ok(response)
 }
 
-/// A cursor that nobody gave out would be answered at once, again and again.
-fn check_cursor(after: &str) -> Result<(), Problem> {
-    let term = after.strip_suffix(".free").unwrap_or(after);
-    match term.parse::<u64>() {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Problem::bad("after is the cursor of a lease, such as 7 or 7.free")),
+/// Waits until a lease isn't as it was. What this server has seen of it may be older than what the client knows, from
+/// another server or by a hold: that is no news, and so the store is asked first (O56).
+async fn changed(service: &Service, lease: &str, after: Cursor) -> Result<LeaseState, Problem> {
+    let followed = service.follow(lease)?;
+    let mut older = None;
+    loop {
+        let is_news = |state: &LeaseState| ![Some(after), older].contains(&Some(Cursor::of(state)));
+        let Some(state) = followed.when(is_news).await else { break };
+        if Cursor::of(&state) > after {
+            return Ok(state);
+        }
+        let fresh = service.cluster().lease(lease).await?;
+        if Cursor::of(&fresh) != after {
+            return Ok(fresh);
+        }
+        older = Some(Cursor::of(&state));
     }
+    // This process is shutting down.
+    Ok(service.cluster().lease(lease).await?)
 }
 
 /// `GET /v1/members`.

@@ -56,7 +56,8 @@ fn no_two_trust_at_one_instant_whatever_happens_to_clients_and_sidecars() {
     };
     let terms = std::thread::scope(|scope| {
         let play = || Stage::new(&candidate).play(next, &seen);
-        let stages: Vec<_> = (0..STAGES.min(rounds.div_ceil(3))).map(|_| scope.spawn(play)).collect();
+        let stages: Vec<_> =
+            (0..STAGES.min(rounds.div_ceil(3))).map(|_| scope.spawn(play)).collect();
         stages.into_iter().map(|stage| stage.join().unwrap()).sum::<usize>()
     });
     for (what, count) in seen.lock().unwrap().iter() {
@@ -123,10 +124,8 @@ impl Stage {
             ["--unix".into(), socket.clone().into(), "--listen".into(), address.clone().into()];
         self.sidecars.push(Sidecar::start(&store, &format!("sidecar-{node}"), listens.into()));
         let path = Proxy::blocking_before(&format!("http://{address}"));
-        let urls = [
-            format!("unix:{}", socket.display()),
-            format!("http://127.0.0.1:{}", path.port()),
-        ];
+        let urls =
+            [format!("unix:{}", socket.display()), format!("http://127.0.0.1:{}", path.port())];
         self.paths.push(path);
         for (url, way) in urls.into_iter().zip(ways) {
             let mut program = candidate.to_vec();

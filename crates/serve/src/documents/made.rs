@@ -8,6 +8,8 @@ use incumbent::{
     MemberState, Moved, Preview, Unreadable,
 };
 
+use crate::cursor::Cursor;
+
 use super::{
     ChangeDocument, DutyDocument, HostDocument, IntentDocument, LeaderDocument, LeaseDocument,
     MemberDocument, MoveDocument, PinDocument, PlanDocument, UnplacedDocument, UnreadableDocument,
@@ -16,12 +18,6 @@ use super::{
 /// Whole milliseconds.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What changes when a lease changes hands or is freed, and otherwise doesn't.
-pub(crate) fn cursor(state: &LeaseState) -> String {
-    let free = if state.leader.is_some() || state.unreadable.is_some() { "" } else { ".free" };
-    format!("{}{free}", state.term)
 }
 
 fn overdue(state: MemberState, age: Option<Duration>, ttl: Option<Duration>) -> bool {
@@ -33,7 +29,7 @@ impl From<&LeaseState> for LeaseDocument {
         Self {
             lease: state.lease.clone(),
             term: state.term,
-            cursor: cursor(state),
+            cursor: Cursor::of(state).to_string(),
             leader: state.leader.as_ref().map(LeaderDocument::from),
             changes: state.changes.iter().map(ChangeDocument::from).collect(),
             unreadable: state.unreadable.as_ref().map(UnreadableDocument::from),
