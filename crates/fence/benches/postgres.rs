@@ -2,16 +2,17 @@
 //! additional statement costs that does nothing.
 //!
 //! ```sh
-//! cargo bench -p incumbent-fence --bench postgres                    # about ten minutes
+//! cargo bench -p incumbent-fence --bench postgres                    # about fifteen minutes
 //! cargo bench -p incumbent-fence --bench postgres -- --rounds 9 --connections 8
 //! ```
 //!
 //! A private server with its own settings (so that each commit is flushed), a node that leads there,
 //! and pgbench with `BEGIN`, two updates, two selects, an insert and `COMMIT`, all connections under
 //! one term. The variants take turns in short rounds, so that whatever else this machine does hits all
-//! of them; the first seconds of each, in which sessions make their plans, don't count. What is
-//! printed are medians, and ratios of medians. The server's processor time for each transaction says
-//! more than the rate where other programs share the disk and the processors.
+//! of them; the first seconds of each, in which sessions make their plans, don't count. A ratio is that
+//! of a variant to the bare transaction of the same round, and what is printed is the median of these.
+//! The server's processor time for each transaction says more than the rate where other programs share
+//! the disk and the processors. The function of the version before stands beside this one's.
 #![allow(missing_docs, reason = "nobody calls this")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -28,6 +29,9 @@ const TABLES: &str = "CREATE TABLE account (id int PRIMARY KEY, n int NOT NULL) 
     INSERT INTO account SELECT i, 0 FROM generate_series(1, 100000) i;\n\
     CREATE TABLE journal (id bigserial PRIMARY KEY, a int, at timestamptz DEFAULT now());\n\
     VACUUM ANALYZE;\n";
+
+/// The function of the version before, made beside the present one for comparison.
+const FORMER: &str = include_str!("../../../stores/postgres/tests/former/assert_3.sql");
 
 const WORK: &str = "UPDATE account SET n = n + 1 WHERE id = :a;\n\
     UPDATE account SET n = n - 1 WHERE id = :b;\n\
@@ -59,11 +63,12 @@ fn main() -> Result<(), Failure> {
     pgtool(&server, "psql", &["-q", "-v", "ON_ERROR_STOP=1"], TABLES)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let (node, held) = runtime.block_on(lead(&url))?;
+    pgtool(&server, "psql", &["-q", "-1", "-v", "ON_ERROR_STOP=1"], &former())?;
     let variants = variants(&held.assertion())?;
     let processes = Processes::of(&server)?;
     println!(
         "{} rounds of {} s, without the first {WARM_UP}\n\n| connections | variant \
-         | transactions a second | ratio | lowest and highest round | server's µs a transaction \
+         | transactions a second | ratio | its lowest and highest round | server's µs a transaction \
          |\n| --- | --- | --- | --- | --- | --- |",
         plan.rounds, plan.seconds
     );
@@ -90,7 +95,7 @@ fn main() -> Result<(), Failure> {
 
 impl Plan {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
-        let mut plan = Self { rounds: 6, seconds: 6, connections: Vec::new() };
+        let mut plan = Self { rounds: 7, seconds: 6, connections: Vec::new() };
         while let Some(flag) = arguments.next() {
             // cargo's own.
             if flag == "--bench" {
@@ -129,6 +134,17 @@ async fn lead(url: &str) -> Result<(Node, Leadership), Failure> {
     Ok((node, held))
 }
 
+/// What makes the former function under names of its own, over the tables that are there.
+fn former() -> String {
+    let names = ["meta", "key", "turn", "turns", "turns_planned", "examine", "assert"];
+    let text = names.iter().fold(FORMER.to_owned(), |text, name| {
+        text.replace(&format!("{{{name}}}"), &format!("public.former_{name}"))
+    });
+    let text =
+        text.replace("{records}", "public.incumbent_records").replace("{assert_version}", "3");
+    format!("CREATE TABLE public.former_meta (name text PRIMARY KEY, value int);\n{text}")
+}
+
 fn variants(assertion: &Assertion) -> Result<Vec<Variant>, Failure> {
     let sql = assertion.sql.as_ref().ok_or("the store has no assertion")?;
     let (cluster, term) = (&assertion.cluster, assertion.term.to_string());
@@ -137,6 +153,7 @@ fn variants(assertion: &Assertion) -> Result<Vec<Variant>, Failure> {
         text.replace("$2", &format!("'{second}'")).replace("$3", &term) + ";\n"
     };
     let assert = fill(&sql.statement, &assertion.lease);
+    let former = fill("SELECT former_assert($1, $2, $3)", &assertion.lease);
     let query = sql.query.as_deref().ok_or("the store has no query")?;
     let variant =
         |name, statement: &str, at_once| Variant { name, statement: statement.to_owned(), at_once };
@@ -146,6 +163,7 @@ fn variants(assertion: &Assertion) -> Result<Vec<Variant>, Failure> {
         variant("a bare shared advisory lock", "SELECT pg_advisory_xact_lock_shared(42);\n", false),
         variant("**the assertion**", &assert, false),
         variant("the assertion, sent with `BEGIN`", &assert, true),
+        variant("the former version's assertion", &former, false),
         variant("`fence_sql()`, which locks the row", &fill(query, &assertion.key), false),
     ])
 }
@@ -273,22 +291,28 @@ fn start(server: &Server, name: &str, arguments: &[&str], input: &str) -> Result
 }
 
 fn show(connections: usize, variants: &[Variant], results: &[Vec<Seen>]) {
-    let rates = |seen: &[Seen]| sorted(seen.iter().map(|seen| seen.rate).collect());
-    let median = |values: &[f64]| values.get(values.len() / 2).copied().unwrap_or(f64::NAN);
-    let base = results.first().map_or(f64::NAN, |seen| median(&rates(seen)));
+    let Some(bare) = results.first() else { return };
     for (variant, seen) in variants.iter().zip(results) {
-        let (name, rates) = (variant.name, rates(seen));
-        let cost = median(&sorted(seen.iter().map(|seen| seen.cost).collect()));
-        let (rate, lowest, highest) = (median(&rates), rates.first(), rates.last());
-        let (Some(lowest), Some(highest)) = (lowest, highest) else { continue };
+        let rate = median(&sorted(seen.iter().map(|seen| seen.rate)));
+        let cost = median(&sorted(seen.iter().map(|seen| seen.cost)));
+        let ratios = sorted(seen.iter().zip(bare).map(|(seen, bare)| seen.rate / bare.rate));
+        let (Some(lowest), Some(highest)) = (ratios.first(), ratios.last()) else { continue };
         println!(
-            "| {connections} | {name} | {rate:.0} | {:.2} | {lowest:.0} to {highest:.0} | {cost:.0} |",
-            rate / base
+            "| {connections} | {} | {rate:.0} | {:.2} | {lowest:.2} to {highest:.2} | {cost:.0} |",
+            variant.name,
+            median(&ratios)
         );
     }
 }
 
-fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
+}
+
+/// Of an even number of them, the mean of the two in the middle.
+fn median(values: &[f64]) -> f64 {
+    let at = |place: usize| values.get(place).copied().unwrap_or(f64::NAN);
+    f64::midpoint(at(values.len().saturating_sub(1) / 2), at(values.len() / 2))
 }

@@ -15,7 +15,7 @@ const FORMAT: i32 = 1;
 
 /// The version of the fence's function. Older programs don't know that there is one, so it has a
 /// number of its own.
-const ASSERT: i32 = 3;
+const ASSERT: i32 = 4;
 
 const SCHEMA: &str = concat!(include_str!("schema.sql"), "\n", include_str!("assert.sql"));
 

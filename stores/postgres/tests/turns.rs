@@ -19,12 +19,14 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 const ASSERT: &str = "SELECT incumbent_assert($1, $2, $3)";
+/// The version of the function that this program makes.
+const NEWEST: i32 = 4;
 const UPDATE: &str = "UPDATE incumbent_records SET stamp = 'by hand' WHERE key = 'lease/scheduler'";
 
 fn lease(name: &str, expect: Expect, attempt: u64, term: u64) -> Write {
     let key = keys::lease(&LeaseName::new(name).expect("a name"));
     let value = format!(
-        "{{\"format\":1,\"name\":\"x\",\"term\":{term},\"holder\":{{\"member\":\"m\",\"node\":\"n\"}}}}"
+        "{{\"format\":1,\"name\":\"{name}\",\"term\":{term},\"holder\":{{\"member\":\"m\",\"node\":\"n\"}}}}"
     );
     with_value(key.as_str(), expect, attempt, true, &value)
 }
@@ -284,7 +286,7 @@ fn functions_of_two_versions_hold_beside_each_other_while_one_replaces_the_other
         // A newer program opens the tables while that transaction is open.
         connect(&url).await;
         let version = "SELECT value FROM incumbent_meta WHERE name = 'assert'";
-        assert_eq!(other.query_one(version, &[]).await.expect("it").get::<_, i32>(0), 3);
+        assert_eq!(other.query_one(version, &[]).await.expect("it").get::<_, i32>(0), NEWEST);
         let second = new.transaction().await.expect("a transaction");
         second.query_one(ASSERT, &[&"c", &"scheduler", &7_i64]).await.expect("it is held");
         assert_eq!(write(&store, take(1)).await, Ok(Outcome::Refused));
@@ -303,13 +305,13 @@ fn functions_of_two_versions_hold_beside_each_other_while_one_replaces_the_other
     });
 }
 
-/// The version before this one, as it was: made by its own statements.
-fn second_version(schema: &str) -> String {
+/// A former version as it was: made by its own statements, and without what came later.
+fn former_version(schema: &str, number: i32, text: &str) -> String {
     let object = |name: &str| format!("{schema}.incumbent_{name}");
-    let names = ["records", "meta", "key", "turn", "assert"];
-    let text = names.iter().fold(include_str!("former/assert_2.sql").to_owned(), |text, name| {
-        text.replace(&format!("{{{name}}}"), &object(name))
-    });
+    let names = ["records", "meta", "key", "turn", "turns", "turns_planned", "examine", "assert"];
+    let text = names
+        .iter()
+        .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), &object(name)));
     let drop = format!(
         "DROP FUNCTION {}(text, text, bigint); DROP FUNCTION {}(text, text, bigint); \
          DROP FUNCTION {}(); DROP FUNCTION {}();",
@@ -318,40 +320,46 @@ fn second_version(schema: &str) -> String {
         object("turns_planned"),
         object("turns")
     );
-    format!("{drop}\n{}", text.replace("{assert_version}", "2"))
+    format!("{drop}\n{}", text.replace("{assert_version}", &number.to_string()))
 }
 
 #[test]
-fn the_second_version_s_function_is_replaced_and_its_programs_go_on() {
-    block_on(async {
-        let url = format!("{}&lock_timeout=400", shared());
-        let (node, other) = (store(&url).await, client(&url).await);
-        let schema = url.split("schema=").nth(1).and_then(|rest| rest.split('&').next());
-        let former = second_version(schema.expect("a schema"));
-        other.batch_execute(&former).await.expect("the second version");
-        let version_of = async || {
-            let sql = "SELECT value FROM incumbent_meta WHERE name = 'assert'";
-            other.query_one(sql, &[]).await.expect("a version").get::<_, i32>(0)
-        };
-        let plans = "SELECT count(*) FROM pg_proc WHERE pronamespace = current_schema()::regnamespace \
+fn the_functions_of_former_versions_are_replaced_and_their_programs_go_on() {
+    let former =
+        [(2, include_str!("former/assert_2.sql")), (3, include_str!("former/assert_3.sql"))];
+    for (number, text) in former {
+        block_on(replaced(number, text));
+    }
+}
+
+async fn replaced(number: i32, text: &str) {
+    let url = format!("{}&lock_timeout=400", shared());
+    let (node, other) = (store(&url).await, client(&url).await);
+    let schema = url.split("schema=").nth(1).and_then(|rest| rest.split('&').next());
+    let former = former_version(schema.expect("a schema"), number, text);
+    other.batch_execute(&former).await.expect("a former version");
+    let version_of = async || {
+        let sql = "SELECT value FROM incumbent_meta WHERE name = 'assert'";
+        other.query_one(sql, &[]).await.expect("a version").get::<_, i32>(0)
+    };
+    let functions = "SELECT count(*) FROM pg_proc WHERE pronamespace = current_schema()::regnamespace \
                      AND proname = 'incumbent_examine'";
-        let mut leader = client(&url).await;
-        for _ in 0..10 {
-            held(&leader, "scheduler").await.expect("it is held");
-        }
-        assert_eq!(version_of().await, 2);
-        // Replaced while a transaction is open that has asserted by the former one.
-        let transaction = leader.transaction().await.expect("a transaction");
-        transaction.query_one(ASSERT, &[&"c", &"scheduler", &7_i64]).await.expect("it is held");
-        connect(&url).await;
-        assert_eq!(version_of().await, 3);
-        assert_eq!(other.query_one(plans, &[]).await.expect("a count").get::<_, i64>(0), 1);
-        waits(&other, UPDATE).await;
-        transaction.commit().await.expect("a commit in its term");
-        // The session goes on with the new one, and the node that was there before with its work.
+    let mut leader = client(&url).await;
+    for _ in 0..10 {
         held(&leader, "scheduler").await.expect("it is held");
-        let take = lease("scheduler", Expect::Version(version(0)), 1, 8);
-        assert_eq!(write(&node, take).await, Ok(applied(1)));
-        assert!(held(&leader, "scheduler").await.is_err());
-    });
+    }
+    assert_eq!(version_of().await, number);
+    // Replaced while a transaction is open that has asserted by the former one.
+    let transaction = leader.transaction().await.expect("a transaction");
+    transaction.query_one(ASSERT, &[&"c", &"scheduler", &7_i64]).await.expect("it is held");
+    connect(&url).await;
+    assert_eq!(version_of().await, NEWEST);
+    assert_eq!(other.query_one(functions, &[]).await.expect("a count").get::<_, i64>(0), 1);
+    waits(&other, UPDATE).await;
+    transaction.commit().await.expect("a commit in its term");
+    // The session goes on with the new one, and the node that was there before with its work.
+    held(&leader, "scheduler").await.expect("it is held");
+    let take = lease("scheduler", Expect::Version(version(0)), 1, 8);
+    assert_eq!(write(&node, take).await, Ok(applied(1)));
+    assert!(held(&leader, "scheduler").await.is_err());
 }
