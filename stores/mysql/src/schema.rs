@@ -17,7 +17,7 @@ const NO_SUCH_TABLE: u16 = 1146;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The version of the fence's procedures, which the comment of the second has. The first had none.
-const ASSERT_VERSION: u32 = 2;
+const ASSERT_VERSION: u32 = 3;
 
 /// The procedures of the fence. Each ends where a line is nothing but its end.
 const ASSERT: &str = include_str!("assert.sql");
