@@ -3,6 +3,7 @@
 mod asks;
 mod audit;
 mod duties;
+mod family;
 mod intents;
 mod journal;
 pub(crate) mod json;

@@ -80,6 +80,47 @@ async fn no_question_asks_the_store() {
 }
 
 #[tokio::test]
+async fn while_nothing_happens_only_what_has_changed_is_read() {
+    let (store, ledger) = (Moody::new(), Ledger::default());
+    let _node = serving(&store, "a", &ledger).await;
+    ledger.spread(&[("a", 4)]).await;
+    let looking = store.beside();
+    let cluster = Cluster::new(OpenStore::from(looking.clone()), "test").unwrap();
+    let owners = cluster.owners("shard").unwrap();
+    // A list is read in two exchanges at most: three more are looks that needed none.
+    let without_list = || looking.mood().since_list.load(Ordering::SeqCst);
+    until("looks without a list", || without_list() >= 4).await;
+    let known = owners.owner("1").unwrap();
+    assert_eq!(known.owner.unwrap().node, "a");
+    assert!(known.age < Duration::from_secs(4), "each is as good as a list: {:?}", known.age);
+}
+
+#[tokio::test]
+async fn without_hints_owners_are_followed_too() {
+    let (store, ledger) = (Moody::new(), Ledger::default());
+    let _a = serving(&store, "a", &ledger).await;
+    ledger.spread(&[("a", 4)]).await;
+    let looking = store.beside();
+    looking.mood().silent.store(true, Ordering::SeqCst);
+    let cluster = Cluster::new(OpenStore::from(looking.clone()), "test").unwrap();
+    let owners = cluster.owners("shard").unwrap();
+    until("all are known", || (0..4).all(|n| owner(&owners, &n.to_string()).is_some())).await;
+    // What happens between two lists is seen by asking about what is known.
+    let without_list = || looking.mood().since_list.load(Ordering::SeqCst);
+    until("a look without a list", || without_list() >= 2).await;
+    let b = serving(&store, "b", &ledger).await;
+    ledger.spread(&[("a", 2), ("b", 2)]).await;
+    let agrees = || {
+        ledger.running().iter().all(|(duty, node)| owner(&owners, duty).as_ref() == Some(node))
+    };
+    until("the copy follows", agrees).await;
+    soon(b.leave()).await.unwrap();
+    ledger.spread(&[("a", 4)]).await;
+    until("the copy follows", agrees).await;
+    ledger.check();
+}
+
+#[tokio::test]
 async fn a_node_asks_its_own_trust_about_what_it_runs_itself() {
     let (store, ledger) = (Moody::new(), Ledger::default());
     let path = store.beside();

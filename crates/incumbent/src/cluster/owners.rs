@@ -12,6 +12,7 @@ use incumbent_duties::duty::check_family;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
+use super::family::FamilyRecords;
 use super::{Cluster, Leader, LeaseState};
 use crate::driver::{clock, thread};
 use crate::error::ClusterError;
@@ -20,6 +21,10 @@ use crate::node::Node;
 
 /// No longer than this between two looks where the store pushes, and where it doesn't.
 const LONGEST: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(1));
+
+/// Leases that are new are looked for when the store gives a hint and when somebody else was seen to run
+/// a duty; otherwise so long after the last time, where the store pushes, and where it doesn't.
+const LISTING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(3));
 
 /// After a look the store rests for so many times as long as the look took.
 const REST: u32 = 4;
@@ -60,6 +65,8 @@ struct OwnersSeen {
     /// By the names of duties.
     leases: BTreeMap<String, LeaseState>,
     asked: Moment,
+    /// For duties that aren't among them.
+    listed: Moment,
 }
 
 impl Cluster {
@@ -67,9 +74,10 @@ impl Cluster {
     /// once a second elsewhere. For clients that send work to the owner of a duty; [`Self::where_is`]
     /// asks the store about a single one.
     ///
-    /// A look reads the leases of the whole family. That is meant for hundreds of duties; with many
-    /// thousands the looks become rarer, so that the store has four times as long to rest as a look
-    /// takes, up to ten seconds.
+    /// A look asks about the leases of the whole family, and while nothing happens the store tells only
+    /// what has changed: the beats of those who hold them. That is meant for hundreds of duties; with
+    /// many thousands the looks become rarer, so that the store has four times as long to rest as a
+    /// look takes, up to ten seconds.
     ///
     /// # Errors
     /// If the family's name can't be one. A store that can't be reached is tried again for as long as
@@ -161,9 +169,11 @@ impl Owners {
         }
         let sight = self.copy.sight.load();
         let sight = sight.as_ref()?;
-        let owner = sight.leases.get(duty).and_then(|lease| lease.leader.clone());
-        let owner = owner.filter(|owner| !self.is_own(owner));
-        Some(KnownOwner { owner, age: clock::now().since(sight.asked) })
+        let lease = sight.leases.get(duty);
+        let owner = lease.and_then(|lease| lease.leader.as_ref());
+        let owner = owner.filter(|owner| !self.is_own(owner)).cloned();
+        let asked = if lease.is_some() { sight.asked } else { sight.listed };
+        Some(KnownOwner { owner, age: clock::now().since(asked) })
     }
 
     /// The term under which this node itself runs the duty, if it does and these are the owners of
@@ -221,20 +231,23 @@ async fn follow(
     let wake = Arc::clone(&hints);
     // Subscribed before the first look, so that nothing falls in between.
     let _guard = cluster.store.hints(&cluster.name, Arc::new(move || wake.notify_one()));
-    let longest = if cluster.store.capabilities().push { LONGEST.0 } else { LONGEST.1 };
-    let mut failing = false;
+    let push = cluster.store.capabilities().push;
+    let (longest, listing) = if push { (LONGEST.0, LISTING.0) } else { (LONGEST.1, LISTING.1) };
+    let (mut records, mut list, mut failing) = (None, true, false);
     loop {
         let asked = clock::now();
-        match cluster.read_family(&family).await {
-            Ok(leases) => {
+        match look(&cluster, &family, records.take(), list).await {
+            Ok(seen) => {
                 failing = false;
                 let former = sight.load_full();
-                let latest = OwnersSeen::new(&family, leases, asked, former.as_deref());
+                let latest = OwnersSeen::new(&family, &seen, former.as_deref());
                 let news = former.is_none_or(|former| !former.is_same(&latest));
                 sight.store(Some(Arc::new(latest)));
                 if news {
                     looked.send_replace(());
                 }
+                list = news || clock::now().since(seen.listed()) + longest >= listing;
+                records = Some(seen);
             }
             Err(error) if !failing => {
                 failing = true;
@@ -245,18 +258,32 @@ async fn follow(
         let took = clock::now().since(asked);
         tokio::time::sleep((took * REST).min(Duration::from_secs(10))).await;
         tokio::select! {
-            () = hints.notified() => {}
+            () = hints.notified() => list = true,
             () = tokio::time::sleep(longest) => {}
         }
     }
 }
 
+/// All leases, or what has changed of those that are known. After a failure nothing is known.
+async fn look(
+    cluster: &Cluster,
+    family: &str,
+    known: Option<FamilyRecords>,
+    list: bool,
+) -> Result<FamilyRecords, ClusterError> {
+    let Some(mut known) = known.filter(|_| !list) else {
+        return FamilyRecords::list(cluster, family).await;
+    };
+    known.refresh(cluster).await?;
+    Ok(known)
+}
+
 impl OwnersSeen {
     /// A look after a former one. Terms only grow, so what shows a lower one is older than what is
     /// known already, and names nobody.
-    fn new(family: &str, leases: Vec<LeaseState>, asked: Moment, former: Option<&Self>) -> Self {
+    fn new(family: &str, seen: &FamilyRecords, former: Option<&Self>) -> Self {
         let mut known = BTreeMap::new();
-        for mut lease in leases {
+        for mut lease in seen.states() {
             let Some(duty) = DutyId::under(&lease.lease).filter(|it| it.family() == family) else {
                 continue;
             };
@@ -267,7 +294,7 @@ impl OwnersSeen {
             }
             known.insert(duty.name().to_owned(), lease);
         }
-        Self { leases: known, asked }
+        Self { leases: known, asked: seen.asked(), listed: seen.listed() }
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -1,6 +1,6 @@
 //! Making sense of records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use incumbent_core::records::{
     Content, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable,
@@ -52,31 +52,6 @@ impl Cluster {
         }
         states.sort_by(|one, other| one.lease.cmp(&other.lease));
         Ok(states)
-    }
-
-    /// The leases of a family's duties, as their records say. One that can't be read is left out.
-    pub(super) async fn read_family(&self, family: &str) -> Result<Vec<LeaseState>, ClusterError> {
-        let leases = self.read_prefix(keys::family_leases(family)).await?;
-        let leases: Vec<LeaseRecord> =
-            leases.iter().filter_map(|stored| LeaseRecord::read(stored).ok()).collect();
-        let holder = |record: &LeaseRecord| Some(keys::member(&record.holder.as_ref()?.member));
-        let holders: BTreeSet<Key> = leases.iter().filter_map(holder).collect();
-        let read = |key| Read::Key { key, unless: None };
-        let reads = holders.iter().cloned().map(read).collect();
-        let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
-        let mut members: BTreeMap<Key, Record> = BTreeMap::new();
-        for (key, found) in holders.into_iter().zip(reply.reads) {
-            match found {
-                Found::Record(record) => members.insert(key, record),
-                Found::Absent => None,
-                Found::Unchanged | Found::Records(_) => return Err(nonsense().into()),
-            };
-        }
-        let stands = |record: LeaseRecord| {
-            let member = holder(&record).and_then(|key| members.get(&key));
-            state(record, member)
-        };
-        Ok(leases.into_iter().map(stands).collect())
     }
 
     pub(super) async fn read_members(&self) -> Result<Vec<Member>, ClusterError> {
@@ -134,7 +109,7 @@ pub(super) fn nonsense() -> StoreError {
 }
 
 /// What a lease's record and its holder's say together.
-fn state(record: LeaseRecord, holder: Option<&Record>) -> LeaseState {
+pub(super) fn state(record: LeaseRecord, holder: Option<&Record>) -> LeaseState {
     let member: Option<Result<(MemberRecord, &Record), Unreadable>> =
         holder.map(|stored| Ok((MemberRecord::read(stored)?, stored)));
     let (leader, unreadable) = match (&record.holder, member) {

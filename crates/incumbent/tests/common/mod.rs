@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, StoreError, Wake};
+use incumbent::store::{
+    Answer, Capabilities, Exchange, HintGuard, Lane, Read, Store, StoreError, Wake,
+};
 use incumbent::{Builder, Event, MemoryStore, Node, OpenStore, Subscription};
 
 /// Long enough for a slow machine, short enough to notice that something hangs.
@@ -88,6 +90,8 @@ pub struct Mood {
     /// So many beats to come hang.
     pub hang_beats: AtomicU64,
     pub exchanges: AtomicU64,
+    /// So many of them since the last that asked for all records below a prefix.
+    pub since_list: AtomicU64,
     pub silent: std::sync::atomic::AtomicBool,
 }
 
@@ -143,6 +147,10 @@ impl Store for Moody {
     fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
         Box::pin(async move {
             self.mood.exchanges.fetch_add(1, Ordering::SeqCst);
+            self.mood.since_list.fetch_add(1, Ordering::SeqCst);
+            if exchange.reads.iter().any(|read| matches!(read, Read::Prefix(_))) {
+                self.mood.since_list.store(0, Ordering::SeqCst);
+            }
             let hangs = |left: u64| left.checked_sub(1);
             let order = Ordering::SeqCst;
             if lane == Lane::Beat && self.mood.hang_beats.fetch_update(order, order, hangs).is_ok()
