@@ -15,10 +15,10 @@ const PAGE: &str = "docs/failures.md";
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// How many failures of others the page tells, and how many of our own at least. Numbers above that
 /// may have gaps, because several people add to the page at once.
-const ALL: u32 = 54;
+const ALL: u32 = 72;
 const OURS: u32 = 24;
-/// The first of these concern leases alone, and each must be shown by something that runs.
-const COVERED: u32 = 30;
+/// Each of these must be shown by something that runs.
+const COVERED: u32 = ALL;
 
 /// Checks the page and lists what has no cover; says whether it holds.
 pub(crate) fn check(root: &Path) -> Result<bool> {
