@@ -85,6 +85,7 @@ fn tokio_postgres_takes_terms_and_duties() {
         let (term, held_by) = superseded(wrong.assert(&transaction).await);
         assert_eq!((term, held_by.as_deref()), (Some(scene.duty.number()), Some("first")));
         drop(transaction);
+        prepared_once_for_a_connection(&mut client, &scene).await;
         client.batch_execute("CREATE TEMP TABLE work (term bigint)").await.expect("a table");
         let insert = async |transaction: &tokio_postgres::Transaction<'_>| {
             let done = transaction.execute("INSERT INTO work VALUES (1)", &[]).await;
@@ -120,6 +121,27 @@ fn tokio_postgres_takes_terms_and_duties() {
         let asked = over.assert(&transaction).await;
         assert!(matches!(asked, Err(FenceError::Database(_))), "{asked:?}");
     });
+}
+
+async fn prepared_once_for_a_connection(client: &mut tokio_postgres::Client, scene: &Scene) {
+    let prepared = fenced::Prepared::new(client, &*scene.held).await.expect("a statement");
+    let (mut wrong, mut elsewhere) = (scene.duty.assertion(), scene.duty.assertion());
+    wrong.term -= 1;
+    elsewhere.sql.as_mut().expect("a statement").statement += " ";
+    for _ in 0..10 {
+        let transaction = client.transaction().await.expect("a transaction");
+        prepared.assert(&transaction, &*scene.held).await.expect("it is held");
+        prepared.assert(&transaction, &scene.duty).await.expect("it is this node's");
+        let refused = prepared.assert(&transaction, &elsewhere).await;
+        assert!(matches!(refused, Err(FenceError::Unfit(_))), "{refused:?}");
+        superseded(prepared.assert(&transaction, &wrong).await);
+        let after = transaction.execute("SELECT 1", &[]).await;
+        assert!(after.is_err(), "the server refuses what comes after");
+    }
+    let count = "SELECT count(*) FROM pg_prepared_statements \
+                 WHERE parameter_types = '{text,text,bigint}'::regtype[]";
+    let count = client.query_one(count, &[]).await.expect("a count");
+    assert_eq!(count.get::<_, i64>(0), 1, "it was parsed once");
 }
 
 #[test]

@@ -110,9 +110,8 @@ async fn without_hints_owners_are_followed_too() {
     until("a look without a list", || without_list() >= 2).await;
     let b = serving(&store, "b", &ledger).await;
     ledger.spread(&[("a", 2), ("b", 2)]).await;
-    let agrees = || {
-        ledger.running().iter().all(|(duty, node)| owner(&owners, duty).as_ref() == Some(node))
-    };
+    let agrees =
+        || ledger.running().iter().all(|(duty, node)| owner(&owners, duty).as_ref() == Some(node));
     until("the copy follows", agrees).await;
     soon(b.leave()).await.unwrap();
     ledger.spread(&[("a", 4)]).await;
