@@ -43,6 +43,15 @@
 //! settle(&incumbent::Term::default());
 //! ```
 //!
+//! Nor does a connection do where a transaction is asked for:
+//!
+//! ```compile_fail
+//! # async fn example(term: incumbent::Term, client: tokio_postgres::Client) {
+//! use incumbent_fence::Asserted as _;
+//! let _ = term.assert(&client).await;
+//! # }
+//! ```
+//!
 //! On an error, roll back. PostgreSQL sees to that by itself; MySQL and SQLite commit what a
 //! program lets them commit after a failed statement. With `tokio-postgres` a nested transaction is
 //! a savepoint of the same type: assert in the outermost, because a savepoint that is rolled back

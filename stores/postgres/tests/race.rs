@@ -15,6 +15,7 @@ use incumbent_proving::race::sql::{
     Fence, Hands, Site, Zombie, only_the_assertion_fences, runtime, zombies_keep_nobody_out,
 };
 use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 const ASSERT: &str = "SELECT incumbent_assert('c', 'scheduler', $1)";
@@ -53,12 +54,21 @@ impl Site for Postgres {
         let fence_sql = self.fence_sql.clone();
         Box::new(move |term| {
             let done = runtime.block_on(transaction(&client, fence, level, &fence_sql, term));
-            if done.is_err() {
+            if let Err(error) = &done {
+                check(fence, error);
                 runtime.block_on(client.batch_execute("ROLLBACK")).expect("a rollback");
             }
             done.is_ok_and(|committed| committed)
         })
     }
+}
+
+/// What is refused in a fenced transaction is a term that is over, or a snapshot that is older than a
+/// take-over: there is no deadlock, and nothing else.
+fn check(fence: Fence, error: &Error) {
+    let code = error.code().map(SqlState::code);
+    let refused = matches!(code, Some("IN001" | "40001"));
+    assert!(refused || !matches!(fence, Fence::Assert), "{error:?}");
 }
 
 async fn transaction(

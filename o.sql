@@ -1,0 +1,1 @@
+SELECT incumbent_assert4('bench','scheduler',1);
