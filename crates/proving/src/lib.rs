@@ -20,6 +20,8 @@ mod proxy;
 #[cfg(feature = "candidates")]
 pub mod race;
 #[cfg(feature = "candidates")]
+mod roles;
+#[cfg(feature = "candidates")]
 mod secrets;
 pub mod server;
 #[cfg(feature = "candidates")]
@@ -38,6 +40,8 @@ pub use fleet::Fleet;
 pub use process::{Process, heard};
 #[cfg(feature = "candidates")]
 pub use proxy::{Mood, Proxy, Traffic, Wire};
+#[cfg(feature = "candidates")]
+pub use roles::{Role, RoleAsker};
 #[cfg(feature = "candidates")]
 pub use secrets::{SecretUrl, SecretUrls};
 pub use server::Server;

@@ -4,8 +4,9 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::{Server, pass, text, wait_until};
@@ -111,6 +112,36 @@ fn a_long_poll_wakes_for_its_own_lease_alone() {
     assert_eq!(same.headers["etag"], "\"1\"");
     assert_eq!(server.get("/v1/leases/scheduler?after=x").status, 400);
     assert_eq!(server.get("/v1/leases/scheduler?after=1&wait=2h").status, 400);
+}
+
+/// The server looks at its store by the clock, whoever asks. Among many times in which it is asked hundreds of questions
+/// there is one in which the store is asked nothing; if any question cost a request, there would be none.
+#[test]
+fn roles_are_answered_without_the_store() {
+    let server = Server::new(LONG);
+    let mut hold = server.hold_here("scheduler", json!({ "name": "a" }));
+    hold.until("elected");
+    for (lease, status) in [("scheduler", "HTTP/1.1 200"), ("other", "HTTP/1.1 503")] {
+        // The first question makes the server follow the lease.
+        wait_until("it is known", || {
+            let known = server.get(&format!("/leader/{lease}")).json();
+            known["known_ms_ago"].is_u64()
+        });
+        let mut stream = TcpStream::connect(server.tcp).unwrap();
+        let question = format!("GET /leader/{lease} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let mut requests = || {
+            let before = server.requests.load(Ordering::Relaxed);
+            for _ in 0..100 {
+                stream.write_all(question.as_bytes()).unwrap();
+                let mut answer = [0; 4096];
+                let length = stream.read(&mut answer).unwrap();
+                assert!(String::from_utf8_lossy(answer.get(..length).unwrap()).starts_with(status));
+            }
+            server.requests.load(Ordering::Relaxed) - before
+        };
+        let fewest = (0..100).map(|_| requests()).find(|count| *count == 0);
+        assert_eq!(fewest, Some(0), "{lease}: questions about roles are asked of the store");
+    }
 }
 
 /// Server-sent events: name, id and data of each.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 
-use crate::PATIENCE;
-use crate::server::{Server, name};
+use crate::server::Server;
+use crate::{PATIENCE, name};
 
 /// The latest election for a lease.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,14 +23,14 @@ pub(crate) struct Elected {
 /// All leases.
 pub(crate) struct Elections {
     latest: Mutex<Vec<Elected>>,
-    /// The hold of each server's client that waits, or has the lease.
-    holds: Mutex<Vec<[Option<String>; 2]>>,
+    /// Whether each server's client waits for the lease, or has it.
+    holds: Mutex<Vec<[bool; 2]>>,
 }
 
 impl Elections {
     pub(crate) fn new(leases: usize) -> Self {
         let latest = Mutex::new(vec![Elected::default(); leases]);
-        Self { latest, holds: Mutex::new(vec![[None, None]; leases]) }
+        Self { latest, holds: Mutex::new(vec![[false; 2]; leases]) }
     }
 
     /// The latest election of each lease, as its client was told.
@@ -47,7 +47,7 @@ impl Elections {
                 loop {
                     // It is over with the hold, and stands again.
                     let _ = elections.hold(number, lease, &socket).await;
-                    elections.holds.lock().unwrap()[lease][number] = None;
+                    elections.holds.lock().unwrap()[lease][number] = false;
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });
@@ -68,8 +68,9 @@ impl Elections {
         stream.write_all(format!("{head}{body}").as_bytes()).await?;
         let mut lines = BufReader::new(stream).lines();
         while let Some(line) = lines.next_line().await? {
-            if line.starts_with("HTTP/1.1 ") {
-                assert!(line.contains(" 200 ") || line.contains(" 503 "), "{line}");
+            if line.starts_with("HTTP/1.1 ") && !line.contains(" 200 ") {
+                assert!(line.contains(" 503 "), "{line}");
+                return Ok(());
             }
             // Between the lines are the sizes of chunks.
             if !line.starts_with('{') {
@@ -77,10 +78,7 @@ impl Elections {
             }
             let line: Value = serde_json::from_str(&line)?;
             match line["event"].as_str() {
-                Some("waiting") => {
-                    let hold = line["hold"].as_str().map(str::to_owned);
-                    self.holds.lock().unwrap()[lease][number] = hold;
-                }
+                Some("waiting") => self.holds.lock().unwrap()[lease][number] = true,
                 Some("elected") => self.note(lease, number, line["term"].as_u64().unwrap()),
                 Some("lost") => return Ok(()),
                 _ => {}
@@ -96,40 +94,19 @@ impl Elections {
         }
     }
 
-    /// Waits until all leases are held by clients of one server, and those of the other wait for them. What is held
-    /// elsewhere is given up there.
-    pub(crate) async fn gather(&self, of: usize, servers: &[Server; 2]) {
+    /// Waits until all leases were taken, and these servers' clients stand for all of them.
+    pub(crate) async fn settle(&self, servers: &[usize]) {
         let end = clock::now() + PATIENCE;
         loop {
-            let strays: Vec<(usize, Elected)> = self
-                .terms()
-                .into_iter()
-                .enumerate()
-                .filter(|(_, elected)| elected.term == 0 || elected.server != of)
-                .collect();
-            let all_stand = self.holds.lock().unwrap().iter().flatten().all(Option::is_some);
-            if strays.is_empty() && all_stand {
+            let taken = self.terms().iter().filter(|elected| elected.term > 0).count();
+            let stand = |holds: &[bool; 2]| servers.iter().all(|server| holds[*server]);
+            let standing = self.holds.lock().unwrap().iter().filter(|it| stand(it)).count();
+            let all = self.latest.lock().unwrap().len();
+            if taken == all && standing == all {
                 return;
             }
-            assert!(clock::now() < end, "{} leases are not where they should be", strays.len());
-            for (lease, elected) in strays.iter().filter(|(_, elected)| elected.term > 0) {
-                let hold = self.holds.lock().unwrap()[*lease][elected.server].clone();
-                if let Some(hold) = hold.filter(|_| all_stand) {
-                    let _ = give_up(&servers[elected.server], &hold).await;
-                }
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(clock::now() < end, "of {all} leases {taken} are taken, {standing} stood for");
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-async fn give_up(server: &Server, hold: &str) -> std::io::Result<()> {
-    let mut stream = UnixStream::connect(&server.socket).await?;
-    let head = format!(
-        "DELETE /v1/holds/{hold} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await?;
-    let mut answer = BufReader::new(stream).lines();
-    answer.next_line().await?;
-    Ok(())
 }

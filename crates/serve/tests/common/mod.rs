@@ -13,8 +13,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, Wake};
 use incumbent::{MemoryStore, Moment, Node, clock};
 use incumbent_serve::{Access, Address, Listener, Options, Service};
 use serde_json::Value;
@@ -32,6 +35,8 @@ pub struct Server {
     pub runtime: Option<Runtime>,
     pub service: Service,
     pub store: MemoryStore,
+    /// How often the server has asked its store.
+    pub requests: Arc<AtomicU64>,
     pub tcp: SocketAddr,
     pub unix: PathBuf,
     stop: CancellationToken,
@@ -65,9 +70,11 @@ impl Server {
         options.streams_each = STREAMS_EACH;
         options.least_ttl = ttl.min(Duration::from_secs(3));
         options.streams_each = each;
+        let requests = Arc::new(AtomicU64::new(0));
+        let counted = Counted { store: store.clone(), requests: Arc::clone(&requests) };
         let (service, tcp) = runtime.block_on(async {
             let builder = Node::builder().ttl(Duration::from_secs(15)).name("server");
-            let node = builder.join(store.clone()).await.unwrap();
+            let node = builder.join(counted).await.unwrap();
             let service = Service::new(node, options).unwrap();
             let any = Address::Tcp(([127, 0, 0, 1], 0).into());
             let tcp = Listener::bind(&any, &service).await.unwrap();
@@ -81,7 +88,7 @@ impl Server {
             (service, address)
         });
         let runtime = Some(runtime);
-        Self { runtime, service, store, tcp, unix, stop, _directory: directory }
+        Self { runtime, service, store, requests, tcp, unix, stop, _directory: directory }
     }
 
     pub fn runtime(&self) -> &Runtime {
@@ -174,6 +181,27 @@ impl Drop for Server {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// A store that counts what it is asked.
+struct Counted {
+    store: MemoryStore,
+    requests: Arc<AtomicU64>,
+}
+
+impl Store for Counted {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.store.exchange(cluster, lane, exchange)
+    }
+
+    fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
+        self.store.hints(cluster, wake)
     }
 }
 
@@ -297,9 +325,20 @@ pub struct Curl {
 
 impl Curl {
     pub fn start(socket: &Path, path: &str, body: &Value) -> Self {
+        let socket = ["--unix-socket", socket.to_str().unwrap()];
+        Self::post(&socket, &format!("http://localhost/v1/{path}"), body)
+    }
+
+    /// The same over TCP.
+    pub fn start_tcp(address: SocketAddr, path: &str, body: &Value) -> Self {
+        Self::post(&[], &format!("http://{address}/v1/{path}"), body)
+    }
+
+    fn post(options: &[&str], url: &str, body: &Value) -> Self {
         let mut child = std::process::Command::new("curl")
-            .args(["-sN", "--unix-socket", socket.to_str().unwrap()])
-            .args(["-X", "POST", &format!("http://localhost/v1/{path}")])
+            .arg("-sN")
+            .args(options)
+            .args(["-X", "POST", url])
             .args(["-H", "content-type: application/json", "-d", &body.to_string()])
             .stdout(std::process::Stdio::piped())
             .spawn()
