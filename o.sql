@@ -1,1 +1,0 @@
-SELECT incumbent_assert4('bench','scheduler',1);
