@@ -130,8 +130,9 @@ impl Driver {
             let scope = Scope::new(&hold.tenure, Arc::downgrade(&hold));
             let term = Term { tenure: Arc::clone(&hold.tenure), commands, cluster, scope };
             let _running = Counted::new(Arc::clone(&staff));
-            let margin = self.config.timing.margin;
-            let runner = DutyRunner { staff, duty, term, hold, margin, _running };
+            let timing = &self.config.timing;
+            let (margin, heard_after) = (timing.margin, timing.beat * 2);
+            let runner = DutyRunner { staff, duty, term, hold, margin, heard_after, _running };
             if let Err(error) = thread::spawn_runner(runner.run()) {
                 tracing::error!(node = self.name(), %error, action = "start", "a duty can't be started");
             }

@@ -24,6 +24,8 @@ pub(crate) struct DutyRunner {
     /// The lease is freed when this is dropped.
     pub(crate) hold: Arc<Hold>,
     pub(crate) margin: Duration,
+    /// How long it takes until the leader has heard of a failure: a report goes with a beat.
+    pub(crate) heard_after: Duration,
     pub(crate) _running: Counted,
 }
 
@@ -137,6 +139,8 @@ impl DutyRunner {
         failures.times = failures.times.saturating_add(1);
         let (times, pause) = (failures.times, failures.backoff.pause(&mut failures.random));
         let gave_up = times >= self.staff.restart.give_up;
+        // If it ran again before that, nobody would hear that it should move (O57).
+        let pause = if gave_up { pause.max(self.heard_after) } else { pause };
         tracing::error!(duty = %self.duty, term = self.term.number(), action = "failed", error, times, gave_up, ?pause, "the duty failed");
         duty.tell(DutyStatus::Failing { times, error, gave_up });
         Some(pause)
