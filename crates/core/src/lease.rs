@@ -249,6 +249,13 @@ impl Lease {
         }
     }
 
+    /// How long after it took the lease its holder was going to beat next, if it said so.
+    pub(crate) fn next_beat_of(&self, member: &MemberId) -> Option<Duration> {
+        let Known::Record(record, _) = &self.known else { return None };
+        let holder = record.holder.as_ref().filter(|holder| holder.member == *member)?;
+        holder.due_ms.map(Duration::from_millis)
+    }
+
     /// The members that must be closed before the lease may be taken.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = &MemberId> {
         self.holder().into_iter().chain(self.lost_holder())

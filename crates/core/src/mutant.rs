@@ -66,6 +66,7 @@ pub enum Mutant {
     ElectedTwice,
     RewritesSteadyView,
     RetriesAtOnce,
+    RefusedReadAtOnce,
     DutyWithoutLease,
     RosterOutlivesMember,
     AcknowledgedBeforeStart,
@@ -144,6 +145,7 @@ impl Mutant {
         Self::ElectedTwice,
         Self::RewritesSteadyView,
         Self::RetriesAtOnce,
+        Self::RefusedReadAtOnce,
         Self::DutyWithoutLease,
         Self::RosterOutlivesMember,
         Self::AcknowledgedBeforeStart,
@@ -266,6 +268,9 @@ impl Mutant {
             Self::LeftBeforeStopped => "a member leaves before its work stopped",
             Self::ElectedTwice => "an election is announced again at the next beat",
             Self::RetriesAtOnce => "a read that failed is sent again at once",
+            Self::RefusedReadAtOnce => {
+                "whenever a closing is refused it is read and tried again at once"
+            }
             Self::DutyWithoutLease => {
                 "a duty starts when its roster names it, before its lease is held"
             }

@@ -220,6 +220,7 @@ mod tests {
             address: None,
             mark: None,
             unproven: false,
+            due_ms: None,
         };
         let name = LeaseName::leader();
         let lease = LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&name) };

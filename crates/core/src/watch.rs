@@ -43,6 +43,11 @@ pub(crate) struct Watch {
     beaten: Option<Moment>,
     /// A witness has proven that nothing of the member runs any more.
     dead: bool,
+    /// Its next beat is due then, by what it said when it took a lease before our eyes: of a member
+    /// that is seen for the first time nothing else tells when it last beat.
+    foretold: Option<Moment>,
+    /// The highest beat of those whose closing was refused.
+    refused: Option<u64>,
     refusals: Backoff,
 }
 
@@ -101,6 +106,8 @@ impl Watch {
             expected: None,
             beaten: None,
             dead: false,
+            foretold: None,
+            refused: None,
             refusals: Backoff::new(pace::CONFLICT.0, SLOWEST),
         }
     }
@@ -114,6 +121,13 @@ impl Watch {
     /// Takes in that the member came to hold a lease while that was watched.
     pub(crate) fn expect(&mut self, ttl: Duration) {
         self.expected = Some(ttl);
+    }
+
+    /// Takes in when the next beat is due of a member that wasn't seen yet.
+    pub(crate) fn foretell(&mut self, at: Moment) {
+        if self.sight == Sight::Nothing {
+            self.foretold = Some(at);
+        }
     }
 
     /// The version already known, so that a read can leave out what didn't change.
@@ -216,7 +230,22 @@ impl Watch {
         self.dead = true;
     }
 
-    /// Takes in that a closing did not get through; says how long to wait before the next look.
+    /// Takes in that a closing was refused; says how long to wait before the next look. A beat that was
+    /// missed, or another's closing, is there to be read now. If the read shows nothing later than what
+    /// was refused, it is stale, and there is no hurry.
+    pub(crate) fn close_refused(&mut self, random: &mut Random, planted: Planted) -> Duration {
+        let beat = self.seen().map_or(0, |(record, _)| record.beat);
+        let news = self.refused.is_none_or(|refused| beat > refused);
+        if fault!(planted, RefusedReadAtOnce => true, news) {
+            self.refused = self.refused.max(Some(beat));
+            self.doubted = true;
+            return Duration::ZERO;
+        }
+        self.not_closed(random)
+    }
+
+    /// Takes in that nobody knows whether a closing got through; says how long to wait before the next
+    /// look.
     pub(crate) fn not_closed(&mut self, random: &mut Random) -> Duration {
         self.doubted = true;
         self.refusals.pause(random)
@@ -242,6 +271,10 @@ impl Watch {
         if record.state == MemberState::Alive {
             self.beaten = self.beaten.max(Some(earliest));
         }
+        if matches!(self.sight, Sight::Shown(_)) {
+            // It has beaten since, and what it said then counts.
+            self.foretold = None;
+        }
         self.sight = Sight::Shown(Shown { record, version, received, earliest, age });
         self.misses = 0;
         self.probed = false;
@@ -251,7 +284,7 @@ impl Watch {
     fn missed(&mut self, sent: Moment) {
         self.stale = Some(sent);
         if let Sight::Shown(seen) = &self.sight {
-            if sent >= seen.received + seen.record.due() {
+            if sent >= self.due_at(seen) {
                 self.misses = self.misses.saturating_add(1);
             } else {
                 self.probed = true;
@@ -330,13 +363,18 @@ impl Watch {
             let again = MISSED.saturating_mul(1 << (self.misses - 1).min(5)).min(SLOWEST);
             return now + again + offset;
         }
-        let due = seen.record.due();
         let width = seen.received.since(seen.earliest);
-        let middle = seen.earliest + due + width / 2;
-        if width > WIDE && !self.probed && middle > now {
+        let middle = seen.earliest + seen.record.due() + width / 2;
+        if width > WIDE && !self.probed && self.foretold.is_none() && middle > now {
             return middle;
         }
-        (seen.received + due + offset).max(now + pace::OFFSET.0)
+        (self.due_at(seen) + offset).max(now + pace::OFFSET.0)
+    }
+
+    /// When the next beat is due at the latest.
+    fn due_at(&self, seen: &Shown) -> Moment {
+        let due = seen.received + seen.record.due();
+        self.foretold.map_or(due, |foretold| foretold.min(due))
     }
 }
 

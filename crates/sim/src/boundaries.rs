@@ -4,6 +4,7 @@
 mod deploys;
 mod losses;
 mod plans;
+mod refusals;
 mod relapses;
 mod sizes;
 mod views;
@@ -79,6 +80,11 @@ impl Boundary {
             name: "hint-between-reads",
             story: "a second lease is freed, with a hint, while the read after the first hint is on its way",
             play: hint_between_reads,
+        },
+        Self {
+            name: "refused-while-stale",
+            story: "the holder is known to be dead, and reads don't show its last beat",
+            play: refusals::refused_while_stale,
         },
         Self {
             name: "read-from-the-past",
@@ -476,6 +482,7 @@ mod tests {
         catches("taken-in-a-backup", Plant::Core(Mutant::AnySightProves));
         catches("freed-in-a-backup", Plant::Core(Mutant::FreedWithoutProof));
         catches("hint-between-reads", Plant::Core(Mutant::HintLostWhileLooking));
+        catches("refused-while-stale", Plant::Core(Mutant::RefusedReadAtOnce));
         catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
         catches("plan-from-the-past", Plant::Core(Mutant::StalePlanApplied));
         catches("small-values", Plant::Core(Mutant::RecordsUnbounded));

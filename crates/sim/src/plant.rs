@@ -147,7 +147,7 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::RecordsUnbounded
         | Mutant::RecoveryWaits => "placed",
         Mutant::NobodySweeps | Mutant::RemainsForgotten => "remains",
-        Mutant::RetriesAtOnce => "patience",
+        Mutant::RetriesAtOnce | Mutant::RefusedReadAtOnce => "patience",
         Mutant::NeverLeadsAllTheSame => "cluster-lead",
     }
 }

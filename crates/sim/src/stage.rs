@@ -7,7 +7,7 @@ use incumbent_core::mutant::Planted;
 use incumbent_core::records::{FamilyProfile, Profile};
 use incumbent_core::store::{ErrorKind, Exchange, Expect, Key, Put, Read, Reply, Stamp, Write};
 use incumbent_core::{
-    Config, ElectionEvent, LeaseName, Moment, Request, RequestId, Rhythm, Stance, Timing,
+    Config, ElectionEvent, LeaseName, MemberId, Moment, Request, RequestId, Rhythm, Stance, Timing,
 };
 use incumbent_duties::records::DutySpec;
 use incumbent_duties::{DutyEvent, DutyId, DutyNode, DutyStatus, Placement, Planning};
@@ -191,6 +191,14 @@ impl Stage {
         let now = self.moment();
         if let Some(Some(core)) = self.nodes.get_mut(node) {
             core.hint(now);
+        }
+    }
+
+    /// A witness tells the node that a member is dead.
+    pub(crate) fn prove_dead(&mut self, node: usize, member: &MemberId) {
+        let now = self.moment();
+        if let Some(Some(core)) = self.nodes.get_mut(node) {
+            core.proven_dead(now, member);
         }
     }
 

@@ -341,7 +341,9 @@ impl Elector {
     }
 
     fn take(&mut self, now: Moment, name: &LeaseName) {
-        let Some(record) = self.leases.get(name).map(|lease| self.taken(lease)) else { return };
+        let Some(record) = self.leases.get(name).map(|lease| self.taken(lease, now)) else {
+            return;
+        };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Taking;
         lease.hinted = false;
@@ -358,7 +360,7 @@ impl Elector {
     }
 
     /// The record after this node took the lease.
-    fn taken(&self, lease: &Lease) -> LeaseRecord {
+    fn taken(&self, lease: &Lease, now: Moment) -> LeaseRecord {
         let mut record = lease.record();
         let kind = match lease.holder().and_then(|holder| self.watches.get(holder)) {
             None => ChangeKind::Taken,
@@ -382,11 +384,18 @@ impl Elector {
             mark: Some(stamp.to_string()),
             unproven: lease.follows_loss()
                 && !self.config.planted.is(Mutant::ForgottenElectedWithoutBeat),
+            due_ms: self.next_beat_in(now),
         });
         record.payload = lease.want.as_ref().and_then(|want| want.payload.clone());
         record.successor = None;
         record.remember(self.change(record.term, kind));
         record
+    }
+
+    /// The milliseconds until this member beats next, unless a beat is on its way.
+    fn next_beat_in(&self, now: Moment) -> Option<u64> {
+        let due = self.member.as_ref()?.wake_at(self.config.planted);
+        (due != Moment::NEVER).then(|| due.since(now).as_millis() as u64)
     }
 
     fn change(&self, term: u64, kind: ChangeKind) -> Change {

@@ -215,7 +215,11 @@ impl Elector {
         let observed = lease.observe(found, now, own.as_ref(), ttl, planted);
         let holder = lease.awaited().next().cloned();
         if let Some(holder) = holder.as_ref().filter(|_| watched && memory.holder != holder) {
-            self.watches.entry(holder.clone()).or_insert_with(Watch::new).expect(ttl);
+            let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
+            watch.expect(ttl);
+            if let Some(due) = lease.next_beat_of(holder) {
+                watch.foretell(now + due);
+            }
         }
         lease.look_at = match &holder {
             Some(holder) if Some(holder) != own.as_ref() => {
@@ -269,9 +273,10 @@ impl Elector {
                 watch.closed(record, version.clone(), now);
                 (true, Duration::ZERO)
             }
-            Ok(Outcome::Refused | Outcome::Deleted) | Err(_) => {
-                (false, watch.not_closed(&mut self.random))
+            Ok(Outcome::Refused | Outcome::Deleted) => {
+                (false, watch.close_refused(&mut self.random, self.config.planted))
             }
+            Err(_) => (false, watch.not_closed(&mut self.random)),
         };
         let waiting: Vec<LeaseName> = self
             .leases

@@ -56,6 +56,10 @@ pub struct Holder {
     /// the store may have forgotten once more, and somebody else may still lead in what it lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
+    /// How long after this was sent its member was going to beat next, so that who sees the change of
+    /// hands knows when to look for that beat. It decides nothing else. Versions before 0.2 don't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_ms: Option<u64>,
 }
 
 /// One change of hands.

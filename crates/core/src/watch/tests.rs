@@ -164,3 +164,48 @@ fn only_a_beat_that_was_written_since_shows_that_a_member_beats() {
     watch.observe(at(6_000), at(6_010), &beat(3, MemberState::Expired), Planted::default());
     assert!(!watch.has_beaten_since(at(4_001)), "to be closed is no beat");
 }
+
+#[test]
+fn what_was_refused_is_read_at_once_and_once_for_each_beat() {
+    let (mut random, alive, sound) = (Random::new(1), MemberState::Alive, Planted::default());
+    let mut watch = watching(&[(0, 100, beat(1, alive))]);
+    watch.proven_dead();
+    assert_eq!(watch.close_refused(&mut random, sound), Duration::ZERO, "there is something new");
+    assert_eq!(watch.verdict(TTL, sound), Verdict::Unread, "and nothing is concluded before");
+    watch.observe(at(110), at(120), &Found::Unchanged, sound);
+    let pause = watch.close_refused(&mut random, sound);
+    assert!(pause >= pace::CONFLICT.0 / 2, "that read was stale: {pause:?}");
+    watch.observe(at(140), at(150), &beat(3, alive), sound);
+    assert_eq!(watch.close_refused(&mut random, sound), Duration::ZERO);
+    // Reads that go back and forth are no news.
+    for (number, found) in [beat(1, alive), beat(3, alive), beat(1, alive)].iter().enumerate() {
+        let sent = 200 + number as u64 * 100;
+        watch.observe(at(sent), at(sent + 10), found, sound);
+        assert!(watch.close_refused(&mut random, sound) > Duration::ZERO, "{number}");
+    }
+}
+
+#[test]
+fn the_first_beat_of_a_new_holder_is_looked_for_when_it_was_foretold() {
+    let (mut random, sound) = (Random::new(1), Planted::default());
+    let mut watch = Watch::new();
+    watch.foretell(at(1100));
+    watch.observe(at(100), at(101), &beat(1, MemberState::Alive), sound);
+    let mut look = |watch: &Watch, now| watch.look_at(at(now), true, &mut random);
+    let first = look(&watch, 101);
+    assert!(first > at(1100) && first <= at(1112), "{first:?}");
+    watch.observe(at(1105), at(1106), &Found::Unchanged, sound);
+    let again = look(&watch, 1106);
+    assert!(again <= at(1106 + 62), "it may be on its way: {again:?}");
+    watch.observe(at(1160), at(1161), &beat(2, MemberState::Alive), sound);
+    let next = look(&watch, 1161);
+    assert!(next > at(1161 + 2000), "from now on its own word counts: {next:?}");
+    // Of a member that was seen before, more is known than that.
+    watch.foretell(at(1200));
+    assert!(look(&watch, 1161) > at(1161 + 2000));
+    // Nothing that it says puts a look off.
+    let mut watch = Watch::new();
+    watch.foretell(at(1_000_000));
+    watch.observe(at(100), at(101), &beat(1, MemberState::Alive), sound);
+    assert!(look(&watch, 101) <= at(5113));
+}

@@ -67,9 +67,14 @@ impl Cluster {
     }
 
     /// Closes a member of which nothing runs any more. One that is closed already is left alone.
+    ///
+    /// Others wait for this, and whoever calls it has just opened the store: all goes over the lane whose
+    /// connection is there by then, because each of the others would have to make one first.
     pub(crate) async fn close_dead(&self, id: MemberId) -> Result<(), ClusterError> {
         let this = self.clone();
-        match self.run(async move { this.close_as(id, MemberState::Expired).await }).await {
+        let closing =
+            async move { this.close_over(Lane::Beat, Lane::Beat, id, MemberState::Expired).await };
+        match self.run(closing).await {
             Ok(_) | Err(ClusterError::NoSuchMember { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -122,16 +127,27 @@ impl Cluster {
         id: MemberId,
         state: MemberState,
     ) -> Result<MemberId, ClusterError> {
+        self.close_over(Lane::Watch, Lane::Change, id, state).await
+    }
+
+    async fn close_over(
+        &self,
+        reading: Lane,
+        writing: Lane,
+        id: MemberId,
+        state: MemberState,
+    ) -> Result<MemberId, ClusterError> {
         let mut writer = Writer::new();
         // Each beat in between changes the version, so this may take several attempts.
         for _ in 0..ATTEMPTS {
-            let alive = self.read_member(&id).await?;
+            let alive = self.read_member(reading, &id).await?;
             let alive = alive.filter(|(record, _)| record.state == MemberState::Alive);
             let Some((record, stored)) = alive else {
                 return Err(ClusterError::NoSuchMember { name: id.as_str().to_owned() });
             };
             let closed = record.closed(state).bytes();
-            if self.write(writer.put(keys::member(&id), expect(&stored), closed)).await? {
+            let put = writer.put(keys::member(&id), expect(&stored), closed);
+            if self.write_over(writing, put).await? {
                 return Ok(id);
             }
         }
@@ -140,8 +156,12 @@ impl Cluster {
 
     /// Says whether the write applied.
     pub(super) async fn write(&self, put: Put) -> Result<bool, ClusterError> {
+        self.write_over(Lane::Change, put).await
+    }
+
+    async fn write_over(&self, lane: Lane, put: Put) -> Result<bool, ClusterError> {
         let writes = vec![Write::Put(put)];
-        let reply = self.exchange(Lane::Change, Exchange { writes, reads: Vec::new() }).await?;
+        let reply = self.exchange(lane, Exchange { writes, reads: Vec::new() }).await?;
         Ok(matches!(reply.writes.first(), Some(Outcome::Applied(_))))
     }
 }

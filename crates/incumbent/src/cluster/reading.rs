@@ -74,15 +74,20 @@ impl Cluster {
 
     pub(super) async fn read_member(
         &self,
+        lane: Lane,
         id: &MemberId,
     ) -> Result<Option<(MemberRecord, Record)>, ClusterError> {
-        let Some(stored) = self.read_key(keys::member(id)).await? else { return Ok(None) };
+        let Some(stored) = self.read_over(lane, keys::member(id)).await? else { return Ok(None) };
         Ok(Some((MemberRecord::read(&stored)?, stored)))
     }
 
     pub(crate) async fn read_key(&self, key: Key) -> Result<Option<Record>, ClusterError> {
+        self.read_over(Lane::Watch, key).await
+    }
+
+    async fn read_over(&self, lane: Lane, key: Key) -> Result<Option<Record>, ClusterError> {
         let reads = vec![Read::Key { key, unless: None }];
-        let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
+        let reply = self.exchange(lane, Exchange { writes: Vec::new(), reads }).await?;
         match reply.reads.into_iter().next() {
             Some(Found::Record(record)) => Ok(Some(record)),
             Some(Found::Absent) => Ok(None),

@@ -314,6 +314,7 @@ impl Cluster {
             address: None,
             mark: None,
             unproven: false,
+            due_ms: None,
         });
         Ok(Some(record))
     }

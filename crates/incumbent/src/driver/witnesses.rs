@@ -219,6 +219,7 @@ mod tests {
             address: None,
             mark: None,
             unproven: false,
+            due_ms: None,
         };
         let lease = LeaseName::new("any").unwrap();
         LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&lease) }
