@@ -47,10 +47,8 @@ fn a_process_that_was_stopped_never_says_yes_for_what_others_hold() {
             break;
         }
         let of = round % 2;
-        let mut askers: Vec<RoleAsker> =
-            (0..CONNECTIONS).map(|_| RoleAsker::connect(&processes[of].socket)).collect();
         let held = elections.latest();
-        processes[of].stop_until_replaced(&elections, of);
+        let mut askers = processes[of].stop_until_replaced(&elections, of);
         // From here on somebody else is known to be elected. What is asked now waits in the server's sockets.
         let known = elections.latest();
         let share = |number| (number..leases).step_by(CONNECTIONS);
@@ -140,13 +138,15 @@ impl Process {
         Self { child, socket }
     }
 
-    /// Stops it until all of its leases are held elsewhere. One that is stopped in the middle of a write keeps
-    /// SQLite's only lock, and nobody can take over: it goes on for a moment then.
-    fn stop_until_replaced(&self, elections: &Elections, of: usize) {
+    /// Stops it until all of its leases are held elsewhere, and gives connections that it knew before. One that is
+    /// stopped in the middle of a write keeps SQLite's only lock, and nobody can take over: it goes on for a moment
+    /// then.
+    fn stop_until_replaced(&self, elections: &Elections, of: usize) -> Vec<RoleAsker> {
         for _ in 0..10 {
+            let askers = (0..CONNECTIONS).map(|_| RoleAsker::connect(&self.socket)).collect();
             self.signal(Signal::STOP);
             if elections.is_in_time(PATIENCE / 10, |(_, by)| *by != of) {
-                return;
+                return askers;
             }
             self.signal(Signal::CONT);
             std::thread::park_timeout(Duration::from_millis(50));

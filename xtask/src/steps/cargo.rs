@@ -14,7 +14,7 @@ use crate::{dependencies, process, servers};
 
 /// Every store, in the command line and in the benchmark too, and what else isn't built by default.
 pub(super) const FEATURES: &str =
-    "incumbent-cli/all-stores,incumbent-bench/all-stores,incumbent/cron";
+    "incumbent-cli/all-stores,incumbent-bench/all-stores,incumbent/cron,incumbent/metrics";
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(40 * 60);
 

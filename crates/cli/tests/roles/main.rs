@@ -49,9 +49,8 @@ async fn a_server_that_was_stopped_never_says_yes_for_what_others_hold() {
         }
         let (of, other) = (round % 2, 1 - round % 2);
         elections.settle(&[of, other]).await;
-        let mut asker = RoleAsker::connect(&servers[of].socket);
         let held = elections.terms();
-        stop_until_replaced(&servers[of], &elections, of).await;
+        let mut asker = stop_until_replaced(&servers[of], &elections, of).await;
         // From here on somebody else is known to be elected. What is asked now waits in the server's socket.
         let known = elections.terms();
         asker.send((0..LEASES).map(name));
@@ -76,15 +75,16 @@ fn name(lease: usize) -> String {
     format!("lease-{lease}")
 }
 
-/// Stops a server until all of its leases are held elsewhere. One that is stopped in the middle of a write keeps
-/// SQLite's only lock, and nobody can take over: it goes on for a moment then.
-async fn stop_until_replaced(server: &Server, elections: &Elections, of: usize) {
+/// Stops a server until all of its leases are held elsewhere, and gives a connection that it knew before. One that is
+/// stopped in the middle of a write keeps SQLite's only lock, and nobody can take over: it goes on for a moment then.
+async fn stop_until_replaced(server: &Server, elections: &Elections, of: usize) -> RoleAsker {
     for _ in 0..10 {
+        let asker = RoleAsker::connect(&server.socket);
         server.signal(Signal::STOP);
         let end = clock::now() + PATIENCE / 10;
         while clock::now() < end {
             if elections.terms().iter().all(|it| it.server != of) {
-                return;
+                return asker;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

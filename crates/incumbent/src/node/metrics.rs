@@ -2,14 +2,21 @@
 //!
 //! [`Node::metrics`](crate::Node::metrics) reads them from memory, without a lock and without asking the store, as
 //! often as anybody likes. `incumbent serve` has them as `/metrics`; docs/metrics.md has the names that they get there.
+//! With the feature `metrics`, `Node::publish_metrics` hands them to the recorder of the crate of that name.
 
+#[cfg(feature = "metrics")]
+mod facade;
 mod histogram;
 mod meters;
+#[cfg(feature = "metrics")]
+mod publication;
 
 use std::time::Duration;
 
 pub use histogram::Histogram;
 pub(crate) use meters::{LeaseMeter, Meters};
+#[cfg(feature = "metrics")]
+pub use publication::Publication;
 
 use crate::driver::clock;
 use crate::{Loss, Node};

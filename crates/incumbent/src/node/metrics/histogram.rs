@@ -1,6 +1,13 @@
 //! Numbers sorted into buckets, counted without a lock.
 
+#[cfg(feature = "metrics")]
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(feature = "metrics")]
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+#[cfg(feature = "metrics")]
+use arc_swap::ArcSwapOption;
 
 /// How often a number was at most as large as each bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +28,10 @@ pub(super) const SECONDS: &[f64] =
 /// Shares of a whole.
 pub(super) const SHARES: &[f64] = &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
+/// So many numbers wait for a recorder at most. Those that come after that are left out there.
+#[cfg(feature = "metrics")]
+const WAITING: usize = 4096;
+
 /// What a histogram is read from. One thread writes it.
 #[derive(Debug)]
 pub(super) struct Buckets {
@@ -29,12 +40,21 @@ pub(super) struct Buckets {
     counts: Box<[AtomicU64]>,
     /// In millionths: sums of fractions can't be added up without a lock otherwise.
     sum: AtomicU64,
+    /// Who wants each number.
+    #[cfg(feature = "metrics")]
+    tap: ArcSwapOption<SyncSender<f64>>,
 }
 
 impl Buckets {
     pub(super) fn new(bounds: &'static [f64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
-        Self { bounds, counts, sum: AtomicU64::new(0) }
+        Self {
+            bounds,
+            counts,
+            sum: AtomicU64::new(0),
+            #[cfg(feature = "metrics")]
+            tap: ArcSwapOption::empty(),
+        }
     }
 
     pub(super) fn note(&self, number: f64) {
@@ -43,6 +63,19 @@ impl Buckets {
             count.fetch_add(1, Ordering::Relaxed);
         }
         self.sum.fetch_add((number.max(0.0) * 1e6) as u64, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(tap) = &*self.tap.load() {
+            // It never waits: who reads too slowly misses some.
+            let _ = tap.try_send(number);
+        }
+    }
+
+    /// Each number that comes from now on, for one reader: the last who asked.
+    #[cfg(feature = "metrics")]
+    pub(super) fn tap(&self) -> Receiver<f64> {
+        let (sender, numbers) = sync_channel(WAITING);
+        self.tap.store(Some(Arc::new(sender)));
+        numbers
     }
 
     pub(super) fn read(&self) -> Histogram {

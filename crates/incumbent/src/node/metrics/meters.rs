@@ -32,6 +32,20 @@ const LOSSES: [Loss; 12] = [
     Loss::Broken,
 ];
 
+/// In the order of [`Meters::store`].
+const LANES: [&str; 3] = ["beat", "change", "watch"];
+const OUTCOMES: [&str; 2] = ["answered", "failed"];
+
+/// What the numbers of a histogram are.
+#[cfg(feature = "metrics")]
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sampled {
+    TrustLeft,
+    Plans,
+    /// By lane and outcome.
+    Store(&'static str, &'static str),
+}
+
 #[derive(Debug)]
 pub(crate) struct Meters {
     leases: ArcSwap<BTreeMap<LeaseName, Arc<LeaseMeter>>>,
@@ -161,9 +175,9 @@ impl Meters {
     }
 
     pub(crate) fn store(&self) -> Vec<StoreMetrics> {
-        let lanes = ["beat", "change", "watch"].into_iter().zip(&self.store);
+        let lanes = LANES.into_iter().zip(&self.store);
         let outcomes = |(lane, buckets): (&'static str, &[Buckets; 2])| {
-            let outcomes = ["answered", "failed"].into_iter().zip(buckets.each_ref());
+            let outcomes = OUTCOMES.into_iter().zip(buckets.each_ref());
             outcomes
                 .map(move |(outcome, at)| StoreMetrics { lane, outcome, latency: at.read() })
                 .collect::<Vec<_>>()
@@ -177,6 +191,22 @@ impl Meters {
 
     pub(crate) fn plans(&self) -> super::Histogram {
         self.plans.read()
+    }
+
+    /// What histograms are read from, by what they are of. Those of leases are with each of these.
+    #[cfg(feature = "metrics")]
+    pub(super) fn histograms(&self) -> Vec<(Sampled, &Buckets)> {
+        let mut all = vec![(Sampled::TrustLeft, &self.left), (Sampled::Plans, &self.plans)];
+        for (lane, buckets) in LANES.into_iter().zip(&self.store) {
+            let outcomes = OUTCOMES.into_iter().zip(buckets);
+            all.extend(outcomes.map(|(outcome, at)| (Sampled::Store(lane, outcome), at)));
+        }
+        all
+    }
+
+    #[cfg(feature = "metrics")]
+    pub(super) fn by_lease(&self) -> Arc<BTreeMap<LeaseName, Arc<LeaseMeter>>> {
+        self.leases.load_full()
     }
 }
 
@@ -220,6 +250,12 @@ impl LeaseMeter {
             // What was never led before this node came isn't a gap.
             self.since.store(now.as_nanos(), Ordering::Relaxed);
         }
+    }
+
+    /// What the histogram of its gaps is read from.
+    #[cfg(feature = "metrics")]
+    pub(super) fn gaps(&self) -> &Buckets {
+        &self.gaps
     }
 
     fn read(&self, lease: &LeaseName, now: Moment, held: bool) -> LeaseMetrics {
