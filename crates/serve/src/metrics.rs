@@ -1,5 +1,7 @@
 //! `GET /metrics`: what the node and its clients' holds have counted, for Prometheus.
 
+mod open;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,8 +36,14 @@ pub(crate) async fn show(call: Call) -> Answer {
     let text = TextEncoder::new()
         .encode_to_string(&page.families())
         .map_err(|error| Problem::new(&STORE, format!("the metrics can't be written: {error}")))?;
+    let (text, format) = match open::is_asked_for(&call.headers) {
+        true => (open::written(&text), open::OPEN_FORMAT),
+        false => (text, TEXT_FORMAT),
+    };
     let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }
 
@@ -123,6 +131,11 @@ impl Page {
             &[],
             counter(metrics.hints),
         );
+        let said = "Moves of duties that this node planned as leader of the cluster.";
+        self.add("incumbent_moves_total", said, &[], counter(metrics.moves));
+        let said = "How long duties had no place while this node led the cluster, all together.";
+        let unplaced = Number::Counter(metrics.unplaced.as_secs_f64());
+        self.add("incumbent_unplaced_seconds_total", said, &[], unplaced);
         let said = "How long plans took that this node made as leader of the cluster.";
         self.add("incumbent_plan_duration_seconds", said, &[], Number::Histogram(&metrics.plans));
     }
@@ -144,7 +157,7 @@ impl Page {
         let leaderless = Number::Counter(lease.leaderless.as_secs_f64());
         self.add("incumbent_leaderless_seconds_total", said, &labels, leaderless);
         let said = "How long each time without a leader was, as far as this node saw.";
-        self.add("incumbent_leaderless_seconds", said, &labels, Number::Histogram(&lease.gaps));
+        self.add("incumbent_hand_over_seconds", said, &labels, Number::Histogram(&lease.gaps));
     }
 
     /// Leases that clients of this server hold or wait for.

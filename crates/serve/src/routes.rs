@@ -117,7 +117,7 @@ fn roles() -> Vec<Route> {
             .empty(200, "as it is")
             .problems(&[404]),
         get("/metrics", "Numbers for Prometheus", run(metrics::show))
-            .empty(200, "text/plain, in Prometheus' format"),
+            .empty(200, "text/plain, in Prometheus' format, or OpenMetrics if it is accepted"),
         get("/openapi.json", "This document", run(openapi::show)).by(None).answers(
             200,
             serde_json::Value::schema,

@@ -30,6 +30,10 @@ fn a_scrape_tells_who_holds_and_says_it_in_prometheus_own_words() {
     assert!(!page.text.contains(text(&elected, "member")), "no member's id is a label");
     promtool(&["check", "metrics"], &repository(), &page.text);
 
+    let open = [("accept", "application/openmetrics-text")];
+    let open = server.ask_with("GET", "/metrics", &open, None).text;
+    assert!(open.contains(line) && open.ends_with("# EOF\n"), "{open}");
+
     server.delete(text(&elected, "hold"));
     let page = server.get("/metrics").text;
     assert!(!page.contains(line) && !page.contains(alias), "{page}");
@@ -53,7 +57,7 @@ fn the_table_of_names_is_true() {
     let quiet = [
         "incumbent_duties",
         "incumbent_elections_won_total",
-        "incumbent_leaderless_seconds",
+        "incumbent_hand_over_seconds",
         "incumbent_leaderless_seconds_total",
         "incumbent_leases_lost_total",
     ];

@@ -82,6 +82,10 @@ pub struct Planned {
     pub(super) forgiven: Vec<(DutyId, Moment)>,
     pub(super) rebalances: bool,
     pub(super) balanced: bool,
+    /// How many duties go elsewhere.
+    pub moved: usize,
+    /// How many run nowhere.
+    pub unplaced: usize,
 }
 
 /// A roster to be written.
@@ -130,6 +134,8 @@ impl Planning {
             forgiven,
             rebalances: plan.moves.iter().any(|step| step.why.is_rebalancing()),
             balanced: plan.balanced,
+            moved: plan.moves.len(),
+            unplaced: plan.unplaced.len() + cut.len(),
             incomplete: self.lists_missing,
             lists: self.lists.into_keys().collect(),
             duties,

@@ -52,6 +52,9 @@ impl Driver {
         }
         if self.plans.underway.take_if(|(underway, _)| *underway == id).is_some() {
             self.shared.meters.planned(now.since(self.plans.begun));
+            if let Ok(planned) = &result {
+                self.shared.meters.placements.planned(now, planned.moved, planned.unplaced);
+            }
         }
         self.core.planned(now, id, result);
     }

@@ -8,6 +8,7 @@
 mod facade;
 mod histogram;
 mod meters;
+mod placements;
 #[cfg(feature = "metrics")]
 mod publication;
 
@@ -47,6 +48,10 @@ pub struct Metrics {
     pub hints: u64,
     /// How long plans took that this node has made as leader of the cluster, in seconds.
     pub plans: Histogram,
+    /// Moves of duties that this node has planned as leader of the cluster, first placements included.
+    pub moves: u64,
+    /// How long duties had no place while this node led the cluster, all of them together.
+    pub unplaced: Duration,
     /// Whether this node leads the cluster.
     pub leads_cluster: bool,
     /// Members that this node knows to be alive; 0 if it doesn't follow them.
@@ -138,6 +143,8 @@ impl Node {
             store: meters.store(),
             hints: meters.hints(),
             plans: meters.plans(),
+            moves: meters.placements.moves(),
+            unplaced: meters.placements.unplaced(now),
             leads_cluster: self.leads_cluster(),
             members: shared.members.load().len(),
         }

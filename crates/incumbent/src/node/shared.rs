@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use incumbent_core::MemberId;
 
+use crate::driver::clock;
 use crate::lead::hold::Hold;
 use crate::lead::known::LeaderSeen;
 use crate::lead::tenure::Tenure;
@@ -40,5 +41,8 @@ impl Shared {
 
     pub(crate) fn set_leads_cluster(&self, leads: bool) {
         self.leads_cluster.store(leads, Ordering::Release);
+        if !leads {
+            self.meters.placements.end(clock::now());
+        }
     }
 }

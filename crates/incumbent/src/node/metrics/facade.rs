@@ -36,6 +36,8 @@ const NAMES: &[(&str, Describe, Option<Unit>, &str)] = &[
     (STORE, HISTOGRAM, Some(Unit::Seconds), "How long the store took to answer."),
     (HINTS, COUNTER, Some(Unit::Count), "Wake-ups that the store pushed."),
     (PLANS, HISTOGRAM, Some(Unit::Seconds), "How long plans took that this node made."),
+    (MOVES, COUNTER, Some(Unit::Count), "Moves of duties that this node planned as leader."),
+    (UNPLACED, COUNTER, Some(Unit::Seconds), "How long duties had no place, all together."),
     (LEADS, GAUGE, None, "1 if this node leads the cluster."),
     (
         MEMBERS,
@@ -51,7 +53,7 @@ const TERM: &str = "incumbent_lease_term";
 const WON: &str = "incumbent_elections_won_total";
 const LOST: &str = "incumbent_leases_lost_total";
 const LEADERLESS: &str = "incumbent_leaderless_seconds_total";
-const GAPS: &str = "incumbent_leaderless_seconds";
+const GAPS: &str = "incumbent_hand_over_seconds";
 const RENEWALS: &str = "incumbent_renewals_total";
 const TRUST: &str = "incumbent_trust_remaining_seconds";
 const SPAN: &str = "incumbent_trust_span_seconds";
@@ -61,6 +63,8 @@ const LEFT: &str = "incumbent_trust_left_at_renewal_ratio";
 const STORE: &str = "incumbent_store_request_duration_seconds";
 const HINTS: &str = "incumbent_hints_total";
 const PLANS: &str = "incumbent_plan_duration_seconds";
+const MOVES: &str = "incumbent_moves_total";
+const UNPLACED: &str = "incumbent_unplaced_seconds_total";
 const LEADS: &str = "incumbent_leads_cluster";
 const MEMBERS: &str = "incumbent_members";
 const MASTER: &str = "leader_election_master_status";
@@ -174,6 +178,8 @@ impl Sheet {
             self.counter(RENEWALS, &[("outcome", outcome)], count);
         }
         self.counter(HINTS, &[], metrics.hints);
+        self.counter(MOVES, &[], metrics.moves);
+        self.counter(UNPLACED, &[], metrics.unplaced.as_secs());
     }
 
     fn gauges(&self, metrics: &Metrics) {

@@ -10,6 +10,7 @@ use incumbent_core::store::{ErrorKind, Lane};
 use incumbent_core::{LeaseName, Moment};
 
 use super::histogram::{Buckets, SECONDS, SHARES};
+use super::placements::Placements;
 use super::{LeaseMetrics, Renewals, StoreMetrics};
 use crate::{Loss, MemberState};
 
@@ -60,6 +61,7 @@ pub(crate) struct Meters {
     store: [[Buckets; 2]; 3],
     hints: AtomicU64,
     plans: Buckets,
+    pub(crate) placements: Placements,
 }
 
 #[derive(Debug)]
@@ -88,6 +90,7 @@ impl Default for Meters {
             store: [lane(), lane(), lane()],
             hints: AtomicU64::new(0),
             plans: Buckets::new(SECONDS),
+            placements: Placements::default(),
         }
     }
 }
