@@ -22,6 +22,8 @@ type Family struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	TTL       string            `json:"ttl,omitempty"`
 	Grace     string            `json:"grace,omitempty"`
+	// Watchdog, such as "30s", promises that the work of each duty calls Progress at least so often.
+	Watchdog string `json:"watchdog,omitempty"`
 }
 
 // Duty is one duty that runs here, under a term of its own.

@@ -30,6 +30,8 @@ type Options struct {
 	Priority *uint8 `json:"priority,omitempty"`
 	// OnClose may be "ended": a promise that the connection is direct and that work ends before it is closed.
 	OnClose string `json:"on_close,omitempty"`
+	// Watchdog, such as "30s", promises that the work calls Progress at least so often.
+	Watchdog string `json:"watchdog,omitempty"`
 }
 
 // line is one line of a stream.
@@ -66,6 +68,18 @@ func (h *held) Term() uint64 { return h.term.Load() }
 
 // Context is cancelled when the work has to end; context.Cause says why.
 func (h *held) Context() context.Context { return h.ctx }
+
+// Progress says that the work comes on, where Watchdog promised it; a text that isn't empty says of a duty what it is at.
+// Call it from the work itself. It gives a Problem once it is over.
+func (h *held) Progress(text string) error {
+	said := map[string]string{}
+	if text != "" {
+		said["text"] = text
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return h.sidecar.ask(ctx, http.MethodPost, "/v1/holds/"+h.id+"/progress", said, nil)
+}
 
 func (h *held) begin(line line) error {
 	h.trust.open(line.TrustFile, h.id, line.Term)

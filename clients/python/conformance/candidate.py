@@ -1,10 +1,11 @@
 """Stands for a lease and writes down what it is told, until its standard input ends.
 
-``candidate.py [--to-the-end] [--by-answers] SIDECAR NODE FILE``. ``resign`` on its standard input makes it give the
+``candidate.py [--to-the-end] [--by-answers] [--watchdog] SIDECAR NODE FILE``. ``resign`` on its standard input makes it give the
 lease up and stand again; ``fork`` makes a child ask too, which has to be told no for as long as it lives.
 
 With ``--to-the-end`` its work goes on for as long as trust lasts, whatever it is told and whatever becomes of its
-stream. With ``--by-answers`` it uses no trust file.
+stream. With ``--by-answers`` it uses no trust file. With ``--watchdog`` it reports progress until ``stick`` on its
+standard input makes it forget to; then it has to lose the lease for that reason, and for no other.
 """
 
 import os
@@ -18,7 +19,7 @@ from incumbent import Hold, Problem, Sidecar, Unreachable  # noqa: E402
 from incumbent._trust import Trust, now  # noqa: E402
 
 sidecar, node, file = Sidecar(sys.argv[-3]), sys.argv[-2], sys.argv[-1]
-to_the_end = "--to-the-end" in sys.argv
+to_the_end, watched = "--to-the-end" in sys.argv, "--watchdog" in sys.argv
 if "--by-answers" in sys.argv:
     Trust.map = lambda *_: None
 orders, over = [], threading.Event()
@@ -55,11 +56,26 @@ def live_on(hold: Hold) -> None:
     os._exit(0)
 
 
+def report(hold: Hold) -> None:
+    try:
+        hold.progress()
+    except (Problem, Unreachable):
+        pass  # The loop finds out.
+
+
+def why(hold: Hold) -> object:
+    """Why it ends. The trust file may say that it does a moment before the stream says why."""
+    for _ in range(200):
+        if hold.why is None:
+            time.sleep(0.01)
+    return hold.why
+
+
 def stand() -> None:
-    with sidecar.hold("lease", name=node, ttl="3s", grace="1s") as hold:
+    with sidecar.hold("lease", name=node, ttl="3s", grace="1s", watchdog="2s" if watched else None) as hold:
         note(f"elected {now()} {hold.term}")
         print(hold.term, flush=True)
-        trusted = 0  # Until when the last yes was true.
+        trusted, stuck = 0, not watched  # Until when the last yes was true.
         while until := ask(hold):
             trusted = until
             if over.is_set():
@@ -69,9 +85,14 @@ def stand() -> None:
                 break
             if order == "fork" and os.fork() == 0:
                 live_on(hold)
-            time.sleep(0.005)
+            stuck = stuck or order == "stick"
+            if not stuck:
+                report(hold)
+            time.sleep(0.1 if watched else 0.005)
         at = now()
         note(f"lost {at} {hold.term} {int(at >= trusted)}")
+        if watched and not over.is_set() and (why(hold) == "stuck") != stuck:
+            note(f"lost because {hold.why}")  # No history has such a line.
 
 
 threading.Thread(target=listen, daemon=True).start()

@@ -33,6 +33,13 @@ class Held:
         """Whether trust lasts, also after the work was told to end: for what it does in its grace."""
         return self.term > 0 and self._trust.lasts()
 
+    def progress(self, text: Optional[str] = None) -> None:
+        """Says that the work comes on, where ``watchdog`` promised it; ``text`` says of a duty what it is at.
+
+        Call it from the work itself. Raises :class:`Problem` once it is over, and :class:`Unreachable`.
+        """
+        self._address.ask("POST", f"/v1/holds/{self.id}/progress", {} if text is None else {"text": text})
+
     def wait_until_stopping(self, timeout: Optional[float] = None) -> bool:
         """Waits until the work has to end; says whether it has to."""
         end = None if timeout is None else now() + int(timeout * 1e9)

@@ -35,13 +35,15 @@ class Sidecar:
         grace: Optional[str] = None,
         priority: Optional[int] = None,
         on_close: Optional[str] = None,
+        watchdog: Optional[str] = None,
     ) -> Hold:
         """Stands for a lease. Use it in ``with`` or ``async with``: that waits, and frees the lease at the end.
 
-        ``on_close="ended"`` promises that the connection is direct and that work ends before it is closed.
+        ``on_close="ended"`` promises that the connection is direct and that work ends before it is closed;
+        ``watchdog="30s"`` that the work calls :meth:`Hold.progress` at least so often.
         """
         body = dict(name=name, address=address, payload=payload, labels=labels, wait=wait, ttl=ttl)
-        body.update(grace=grace, priority=priority, on_close=on_close)
+        body.update(grace=grace, priority=priority, on_close=on_close, watchdog=watchdog)
         path = f"/v1/leases/{quote(lease, safe='')}/hold"
         return Hold(self._address, lease, path, _given(body))
 
@@ -78,10 +80,14 @@ class Sidecar:
         labels: Optional[Mapping[str, str]] = None,
         ttl: Optional[str] = None,
         grace: Optional[str] = None,
+        watchdog: Optional[str] = None,
     ) -> Serving:
-        """Runs ``work(duty)`` on a thread for each duty that is placed on this process."""
+        """Runs ``work(duty)`` on a thread for each duty that is placed on this process.
+
+        ``watchdog="30s"`` promises that the work of each calls :meth:`Duty.progress` at least so often.
+        """
         body = dict(name=name, duties=list(duties), version=version, capacity=capacity, max_duties=max_duties)
-        body.update(address=address, labels=labels, ttl=ttl, grace=grace)
+        body.update(address=address, labels=labels, ttl=ttl, grace=grace, watchdog=watchdog)
         return Serving(self._address, quote(family, safe=""), _given(body), work)
 
     def leader(self, lease: str, after: Optional[str] = None, wait: Optional[str] = None) -> Any:

@@ -1,12 +1,15 @@
 // Stands for a lease and writes down what it is told, until its standard input ends.
-// `node candidate.js SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand again.
+// `node candidate.js [--watchdog] SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand
+// again. With `--watchdog` it reports progress until `stick` on its standard input makes it forget to; then it has to lose
+// the lease for that reason, and for no other.
 import * as fs from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { Sidecar } from "../dist/index.js";
 import { clock } from "../dist/trust.js";
 
-const [, , url, name, file] = process.argv;
+const [url, name, file] = process.argv.slice(-3);
+const watched = process.argv.includes("--watchdog");
 const sidecar = new Sidecar(url);
 const log = fs.openSync(file, "a");
 const note = (line) => fs.writeSync(log, `${line}\n`);
@@ -29,17 +32,25 @@ function ask(hold) {
 }
 
 async function stand() {
-  const hold = await sidecar.hold("lease", { name, ttl: "3s", grace: "1s" });
+  const hold = await sidecar.hold("lease", { name, ttl: "3s", grace: "1s", ...(watched && { watchdog: "2s" }) });
   try {
     note(`elected ${clock().most} ${hold.term}`);
     console.log(hold.term);
     let trusted = 0n; // Until when the last yes was true.
+    let stuck = !watched;
     for (let until; (until = ask(hold)); ) {
       trusted = until;
-      if (over || orders.shift() === "resign") break;
-      await pause(5);
+      const order = orders.shift();
+      if (over || order === "resign") break;
+      stuck ||= order === "stick";
+      if (!stuck) await hold.progress().catch(() => {});
+      await pause(watched ? 100 : 5);
     }
     note(`lost ${clock().most} ${hold.term} ${clock().least >= trusted ? 1 : 0}`);
+    // The trust file may say that it ends a moment before the stream says why.
+    for (let i = 0; watched && i < 200 && !hold.why; i++) await pause(10);
+    // No history has such a line.
+    if (watched && (hold.why === "stuck") !== stuck && !over) note(`lost because ${hold.why}`);
   } finally {
     await hold.release();
   }

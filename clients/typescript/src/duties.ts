@@ -13,6 +13,8 @@ export interface ServeOptions {
   labels?: Record<string, string>;
   ttl?: string;
   grace?: string;
+  /** The promise that the work of each duty calls `progress` at least so often, such as `30s`. */
+  watchdog?: string;
 }
 
 /** One duty that runs here, under a term of its own. */

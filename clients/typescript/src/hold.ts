@@ -17,6 +17,8 @@ export interface HoldOptions {
   priority?: number;
   /** `ended` promises that the connection is direct and that work ends before it is closed. */
   on_close?: "wait" | "ended";
+  /** The promise that the work calls `progress` at least so often, such as `30s`. */
+  watchdog?: string;
   /** Stops waiting, or ends the hold. */
   signal?: AbortSignal;
 }
@@ -47,6 +49,14 @@ export class Held {
   /** Whether trust lasts, also after the work was told to end: for what it does in its grace. */
   isTrusted(): boolean {
     return this.term > 0 && this.trust.lasts();
+  }
+
+  /**
+   * Says that the work comes on, where `watchdog` promised it; `text` says of a duty what it is at. Call it from the
+   * work itself. Throws a `Problem` once it is over.
+   */
+  async progress(text?: string): Promise<void> {
+    await this.sidecar.ask("POST", `/v1/holds/${this.id}/progress`, text === undefined ? {} : { text });
   }
 
   /** @internal */

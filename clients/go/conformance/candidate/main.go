@@ -1,6 +1,8 @@
 // Candidate stands for a lease and writes down what it is told, until its standard input ends.
 //
-// `candidate SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand again.
+// `candidate [--watchdog] SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand again.
+// With `--watchdog` it reports progress until `stick` on its standard input makes it forget to; then it has to lose the
+// lease for that reason, and for no other.
 package main
 
 import (
@@ -14,13 +16,19 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: candidate SIDECAR NODE FILE")
+	arguments := os.Args[1:]
+	options := incumbent.Options{TTL: "3s", Grace: "1s"}
+	if len(arguments) == 4 && arguments[0] == "--watchdog" {
+		arguments, options.Watchdog = arguments[1:], "2s"
+	}
+	if len(arguments) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: candidate [--watchdog] SIDECAR NODE FILE")
 		os.Exit(64)
 	}
-	sidecar, err := incumbent.New(os.Args[1])
+	sidecar, err := incumbent.New(arguments[0])
 	check(err)
-	log, err := os.OpenFile(os.Args[3], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	options.Name = arguments[1]
+	log, err := os.OpenFile(arguments[2], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	check(err)
 	ctx, over := context.WithCancel(context.Background())
 	orders := make(chan string, 16)
@@ -31,13 +39,13 @@ func main() {
 		over()
 	}()
 	for ctx.Err() == nil {
-		stand(ctx, sidecar, os.Args[2], orders, func(format string, values ...any) { fmt.Fprintf(log, format+"\n", values...) })
+		stand(ctx, sidecar, options, orders, func(format string, values ...any) { fmt.Fprintf(log, format+"\n", values...) })
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-func stand(ctx context.Context, sidecar *incumbent.Sidecar, name string, orders <-chan string, note func(string, ...any)) {
-	hold, err := sidecar.Hold(ctx, "lease", incumbent.Options{Name: name, TTL: "3s", Grace: "1s"})
+func stand(ctx context.Context, sidecar *incumbent.Sidecar, options incumbent.Options, orders <-chan string, note func(string, ...any)) {
+	hold, err := sidecar.Hold(ctx, "lease", options)
 	if err != nil {
 		return
 	}
@@ -46,6 +54,7 @@ func stand(ctx context.Context, sidecar *incumbent.Sidecar, name string, orders 
 	note("elected %d %d", at, hold.Term())
 	fmt.Println(hold.Term())
 	var trusted uint64 // Until when the last yes was true.
+	stuck := options.Watchdog == ""
 	for {
 		before, _ := hold.Moment()
 		held := hold.Held()
@@ -54,20 +63,37 @@ func stand(ctx context.Context, sidecar *incumbent.Sidecar, name string, orders 
 		if held {
 			trusted = until
 		}
-		if !held || resigned(orders) {
+		order := next(orders)
+		if !held || order == "resign" {
 			break
+		}
+		stuck = stuck || order == "stick"
+		if !stuck {
+			_ = hold.Progress("")
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	at, _ = hold.Moment()
 	note("lost %d %d %d", at, hold.Term(), one(at >= trusted))
+	if options.Watchdog == "" || ctx.Err() != nil {
+		return
+	}
+	select { // The trust file may say that it ends a moment before the stream says why.
+	case <-hold.Context().Done():
+	case <-time.After(2 * time.Second):
+	}
+	if why := context.Cause(hold.Context()); (why != nil && why.Error() == "stuck") != stuck {
+		note("lost because %v", why) // No history has such a line.
+	}
 }
 
-func resigned(orders <-chan string) bool {
+// next is what is asked for next, if anything is soon.
+func next(orders <-chan string) string {
 	select {
 	case order := <-orders:
-		return order == "resign"
+		return order
 	case <-time.After(5 * time.Millisecond):
-		return false
+		return ""
 	}
 }
 

@@ -16,6 +16,7 @@
 mod duties;
 mod faults;
 mod stage;
+mod watchdog;
 
 use std::time::Duration;
 
