@@ -52,7 +52,8 @@ enum Command {
     },
     /// Start private servers and measure the stores on them.
     Bench {
-        /// What to measure, as incumbent-bench takes it: `stores`, `cost`, `fleet` or `duties`, and options.
+        /// What to measure, as incumbent-bench takes it: `stores`, `cost`, `fleet`, `duties` or
+        /// `peers`, and options.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },

@@ -12,6 +12,8 @@ mod duties;
 mod fleet;
 mod hand_over;
 mod partner;
+#[cfg(feature = "all-stores")]
+mod peers;
 mod plan;
 mod player;
 mod question;
@@ -72,6 +74,9 @@ enum Command {
     /// Many duties on a few nodes of one PostgreSQL, of which one is killed.
     #[cfg(feature = "all-stores")]
     Duties(duties::DutiesArguments),
+    /// incumbent beside its peers, on private servers that this starts; see docs/benchmarks.md.
+    #[cfg(feature = "all-stores")]
+    Peers(peers::PeersArguments),
     /// One of the processes that run duties; started by the benchmark itself.
     #[cfg(feature = "all-stores")]
     #[command(hide = true)]
@@ -121,6 +126,8 @@ fn main() -> Result<()> {
         Some(Command::Crew { url, cluster, nodes }) => return fleet::crew(url, cluster, *nodes),
         #[cfg(feature = "all-stores")]
         Some(Command::Duties(duties)) => return duties::measure(duties),
+        #[cfg(feature = "all-stores")]
+        Some(Command::Peers(peers)) => return peers::measure(peers),
         #[cfg(feature = "all-stores")]
         Some(Command::Hand { url, cluster, node, duties }) => {
             return duties::hand(url, cluster, node, *duties);

@@ -35,6 +35,17 @@ impl Report {
         self.rows.push(Row { key, what: what.to_owned(), value, unit, goal });
     }
 
+    /// The results as a table of a page.
+    #[cfg(feature = "all-stores")]
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = "| what | result | goal |\n| --- | --- | --- |\n".to_owned();
+        for Row { what, value, unit, goal, .. } in &self.rows {
+            let digits = if value.fract() == 0.0 { 0 } else { 2 };
+            text.push_str(&format!("| {} | {value:.digits$} {unit} | {goal} |\n", what.trim()));
+        }
+        text
+    }
+
     pub(crate) fn print(&self, json: bool) {
         if json {
             let values = self.rows.iter().map(|row| {

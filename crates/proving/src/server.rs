@@ -12,6 +12,7 @@ pub mod postgres;
 mod program;
 pub mod redis;
 mod site;
+pub mod zookeeper;
 
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use incumbent_proving::Server;
-use incumbent_proving::server::{azurite, etcd, mariadb, moto, nats, postgres, redis};
+use incumbent_proving::server::{azurite, etcd, mariadb, moto, nats, postgres, redis, zookeeper};
 
 use crate::step::{Context, Verdict};
 
@@ -119,6 +119,29 @@ pub(crate) fn start_all(context: &mut Context) -> Result<Verdict> {
         [] => Verdict::Passed,
         missing => Verdict::Failed(format!("could not be had: {}", missing.join(", "))),
     })
+}
+
+/// What the comparison with peers needs, as far as it can be had: whoever misses it is left out there.
+pub(crate) fn install_for_peers() {
+    let programs = [
+        ("postgres", "postgresql"),
+        ("redis-server", "redis-server"),
+        ("etcd", "etcd-server"),
+        ("java", "default-jre-headless"),
+        ("javac", "default-jdk-headless"),
+        ("mvn", "maven"),
+        ("python3", "python3-venv"),
+    ];
+    for (program, package) in programs {
+        if let Err(error) = install::ensure(program, package) {
+            println!("{program}: {error:#}");
+        }
+    }
+    if !std::path::Path::new(zookeeper::JAR).is_file()
+        && let Err(error) = install::apt(&["zookeeper"])
+    {
+        println!("zookeeper: {error:#}");
+    }
 }
 
 /// The client library of PostgreSQL, with what programs are built from: diesel needs it.

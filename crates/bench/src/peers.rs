@@ -1,0 +1,187 @@
+//! incumbent beside its peers, in one run on the same servers. `docs/benchmarks.md` says what each measure is.
+
+mod away;
+mod build;
+mod change;
+mod chart;
+mod contender;
+mod field;
+mod load;
+mod machine;
+mod measure;
+mod page;
+mod player;
+mod section;
+mod servers;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+
+use self::contender::Contender;
+use self::field::{Deadline, Entrant, Field};
+use self::section::Section;
+use self::servers::Servers;
+
+/// What is measured, how often, and for how long.
+#[derive(Args, Debug)]
+pub(crate) struct PeersArguments {
+    /// Fewer samples, and only into the build directory: to see that it works.
+    #[arg(long)]
+    quick: bool,
+    /// Begin nothing new after so many minutes; what was measured by then is kept.
+    #[arg(long, default_value_t = 25, value_name = "N")]
+    minutes: u64,
+    /// How many samples of each change of leaders; 30, or 3 with --quick.
+    #[arg(long, value_name = "N")]
+    samples: Option<usize>,
+    /// Measure only this; may be given several times.
+    #[arg(long, value_enum)]
+    measure: Vec<Measure>,
+    /// Measure only this contender, by its name here or its store's; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Build all programs, and measure nothing.
+    #[arg(long)]
+    build_only: bool,
+}
+
+/// The measures, in the order in which they are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Measure {
+    /// SIGKILL of the leader until another leads.
+    Kill,
+    /// SIGSTOP of the leader until another leads, and what the first believes once it goes on.
+    Pause,
+    /// SIGTERM of the leader until another leads.
+    Resign,
+    /// What a leader and a waiter of 1, 100 and 1,000 leases cost the server.
+    Load,
+    /// Until 1,000 leases are taken by one process.
+    Take,
+    /// The store is away for 4 s and for 30 s.
+    Away,
+    /// "Do I lead?" against a bare read of the clock.
+    Question,
+}
+
+/// The places in the page.
+#[cfg(test)]
+const KEYS: [&str; 9] =
+    ["machine", "kill", "pause", "overlap", "resign", "load", "take", "away", "question"];
+
+impl Measure {
+    /// Its share of the time, in what all of them take together.
+    fn weight(self) -> u32 {
+        match self {
+            Self::Kill => 25,
+            Self::Pause => 27,
+            Self::Resign => 14,
+            Self::Load => 14,
+            Self::Take => 6,
+            Self::Away => 14,
+            Self::Question => 1,
+        }
+    }
+}
+
+pub(crate) fn measure(arguments: &PeersArguments) -> Result<()> {
+    let wanted: Vec<&Contender> = contender::ALL.iter().filter(|it| arguments.wants(it)).collect();
+    ensure!(!wanted.is_empty(), "nobody is called {}", arguments.only.join(" or "));
+    let mut absent = Vec::new();
+    let mut entrants = Vec::new();
+    for contender in &wanted {
+        match build::build(contender) {
+            Ok(program) => entrants.push(Entrant { contender: **contender, program }),
+            Err(error) => absent.push(format!("{}: left out: {error:#}", contender.label())),
+        }
+    }
+    if arguments.build_only {
+        println!("{} of {} programs are built", entrants.len(), wanted.len());
+        absent.iter().for_each(|line| println!("{line}"));
+        return Ok(());
+    }
+    let (servers, missing) = Servers::start(&wanted)?;
+    entrants.retain(|entrant| match missing.get(&entrant.contender.store) {
+        Some(why) => {
+            absent.push(format!("{}: left out: {why}", entrant.contender.label()));
+            false
+        }
+        None => true,
+    });
+    absent.iter().for_each(|line| println!("{line}"));
+    let field = Field::new(entrants, servers, Duration::from_secs(10));
+    arguments.prepare()?;
+    arguments.show(&machine::section(&field, &absent));
+    let deadline = Deadline::after(Duration::from_secs(60 * arguments.minutes));
+    let all = Measure::value_variants().iter().copied();
+    let chosen = all.filter(|it| arguments.measure.is_empty() || arguments.measure.contains(it));
+    let mut left: Vec<Measure> = chosen.collect();
+    while !left.is_empty() {
+        let whole: u32 = left.iter().map(|measure| measure.weight()).sum();
+        let next = left.remove(0);
+        let span = deadline.left() * next.weight() / whole;
+        println!("\n== {next:?}, {} s at most ==\n", span.as_secs());
+        for section in measure::take(next, &field, arguments.sizes(), Deadline::after(span)) {
+            arguments.show(&section);
+        }
+    }
+    Ok(())
+}
+
+/// How much of everything.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    samples: usize,
+    takes: usize,
+    absences: usize,
+    window: Duration,
+}
+
+impl PeersArguments {
+    fn wants(&self, contender: &Contender) -> bool {
+        let named = |name: &String| {
+            name == contender.key || name.eq_ignore_ascii_case(contender.store.title())
+        };
+        self.only.is_empty() || self.only.iter().any(named)
+    }
+
+    fn sizes(&self) -> Sizes {
+        if self.quick {
+            let window = Duration::from_secs(10);
+            return Sizes { samples: self.samples.unwrap_or(3), takes: 1, absences: 1, window };
+        }
+        let window = Duration::from_secs(20);
+        Sizes { samples: self.samples.unwrap_or(30), takes: 7, absences: 3, window }
+    }
+
+    /// Prints it and keeps it. That it can't be kept is no reason to end.
+    fn show(&self, section: &Section) {
+        println!("{}:\n\n{}", section.key, section.table);
+        let kept = self.documents().and_then(|documents| page::put(&documents, section));
+        if let Err(error) = kept {
+            println!("{} isn't kept: {error:#}", section.key);
+        }
+    }
+
+    /// Where the page is: with --quick a copy in the build directory.
+    fn documents(&self) -> Result<PathBuf> {
+        if self.quick { copy() } else { Ok(build::root().join("docs")) }
+    }
+
+    /// With --quick the page is written into a new copy.
+    fn prepare(&self) -> Result<()> {
+        if self.quick {
+            let page = build::root().join("docs/benchmarks.md");
+            std::fs::create_dir_all(copy()?)?;
+            std::fs::copy(page, copy()?.join("benchmarks.md"))?;
+        }
+        Ok(())
+    }
+}
+
+fn copy() -> Result<PathBuf> {
+    Ok(build::target()?.join("peers/docs"))
+}
