@@ -1,5 +1,5 @@
 //! The role endpoint of processes that were stopped for longer than their ttl, asked at the moment in which they go
-//! on: never does one say yes for a lease that somebody else was elected for (F10, F66).
+//! on: never does one say yes for a lease that somebody else was elected for (F56).
 //!
 //! Each process has all its leases by one node. `INCUMBENT_TEST_FULL=1` counts 10,000 losses of a lease instead of 400,
 //! and `INCUMBENT_TEST_LOSSES` any number.

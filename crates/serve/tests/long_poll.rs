@@ -1,5 +1,5 @@
 //! Long polls: whoever waits for a lease to change is woken by each change of it, and by nothing else, while other
-//! leases change all the time.
+//! leases change all the time (F71, O56).
 //!
 //! `INCUMBENT_TEST_FULL=1` makes 10,000 changes instead of 400.
 #![cfg(target_os = "linux")]

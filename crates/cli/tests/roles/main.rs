@@ -1,5 +1,5 @@
 //! The role endpoint of servers that were stopped for longer than their clients' ttl, asked at the moment in which
-//! they go on: never does one say yes for a lease that somebody else was elected for (F10, F66).
+//! they go on: never does one say yes for a lease that somebody else was elected for (F56).
 //!
 //! Here clients hold the leases; `crates/faults/tests/roles.rs` has leases of the node itself, and more of them.
 //! `INCUMBENT_TEST_FULL=1` counts 1,000 losses of a lease instead of 60, and `INCUMBENT_TEST_LOSSES` any number.
