@@ -89,14 +89,19 @@ fn loads(field: &Field, window: Duration, until: Deadline) -> Section {
         for (who, [leader, waiter]) in &found {
             let mut cells = vec![leases.to_string()];
             for (load, all) in [(leader, &of_leaders), (waiter, &of_waiters)] {
-                cells.push(format!("{:.2}", load.requests));
-                cells.push(times_ours(all, who, load.requests));
+                // What goes over a stream that stays open is no request that could be counted.
+                let streamed = who.store == Store::Etcd && !who.is_ours();
+                let ratio =
+                    if streamed { "–".to_owned() } else { times_ours(all, who, load.requests) };
+                let requests = format!("{:.2}", load.requests);
+                cells.push(if streamed { "a stream".to_owned() } else { requests });
+                cells.push(ratio);
                 cells.push(load.written.map_or("–".to_owned(), |it| format!("{it:.0}")));
                 cells.push(format!("{:.0}", load.bytes));
                 cells.push(format!("{:.0}", load.connections));
             }
             rows.push((*who, cells));
-            if leases == 1000 {
+            if leases == 1000 && who.store != Store::Etcd {
                 let value = leader.requests + waiter.requests;
                 bars.push(Bar {
                     label: who.label(),

@@ -95,7 +95,7 @@ impl Servers {
 }
 
 fn database(contender: &Contender) -> String {
-    contender.key.replace('-', "_")
+    format!("peer_{}", contender.key.replace('-', "_"))
 }
 
 fn serve(store: Store) -> Server {

@@ -12,7 +12,8 @@ import java.util.concurrent.TimeUnit;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
-import net.javacrumbs.shedlock.provider.jdbc.JdbcLockProvider;
+import net.javacrumbs.shedlock.provider.jdbctemplate.JdbcTemplateLockProvider;
+import org.springframework.jdbc.core.JdbcTemplate;
 
 /**
  * ShedLock on PostgreSQL. A lock is taken for a ttl and extended; that an extension is refused is all that tells
@@ -34,7 +35,12 @@ public final class Peer {
         int count = Integer.parseInt(arguments[4]);
         int ask = Integer.parseInt(arguments[5]);
         HikariDataSource source = connect(arguments[0]);
-        provider = new JdbcLockProvider(source);
+        // By default the holder is the host's name, and then two processes of one host extend the same lock.
+        provider = new JdbcTemplateLockProvider(JdbcTemplateLockProvider.Configuration.builder()
+                .withJdbcTemplate(new JdbcTemplate(source))
+                .withLockedByValue(arguments[1])
+                .usingDbTime()
+                .build());
         ScheduledExecutorService attempts = Executors.newScheduledThreadPool(8);
         say("begin " + now());
         for (int number = 0; number < count; number++) {
