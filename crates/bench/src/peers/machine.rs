@@ -34,7 +34,7 @@ pub(super) fn section(field: &Field, absent: &[String]) -> Section {
     versions.sort();
     versions.dedup();
     text.push_str(&format!(
-        "Peers: incumbent {}, {} (table and advisory lock: tokio-postgres of that version).\n",
+        "Peers: incumbent {}, {} (the table's and the advisory lock's version is tokio-postgres's).\n",
         env!("CARGO_PKG_VERSION"),
         versions.join(", ")
     ));
@@ -68,9 +68,9 @@ fn servers() -> String {
     .into_iter()
     .flatten()
     .collect();
-    let jar = std::fs::canonicalize(incumbent_proving::server::zookeeper::JAR);
-    if let Some(name) = jar.ok().and_then(|path| path.file_stem()?.to_str().map(str::to_owned)) {
-        all.push(name);
+    let package = ["--show", "--showformat=ZooKeeper ${Version}", "zookeeper"];
+    if let Some(version) = ask("dpkg-query", &package) {
+        all.push(version);
     }
     all.join("; ")
 }
