@@ -6,6 +6,7 @@
 
 mod audit;
 mod board;
+mod control;
 mod evidence;
 mod intent;
 mod lease;
@@ -19,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 pub use audit::{Act, Audit, MAX_ACTS};
 pub use board::Board;
+pub use control::Control;
 pub use evidence::{Evidence, Mark, ProcessEvidence};
 pub use intent::{Ask, Intent, IntentState};
 pub use lease::{Change, ChangeKind, Holder, LeaseRecord, MAX_CHANGES};

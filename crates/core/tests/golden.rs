@@ -8,13 +8,14 @@ use incumbent_core::records::{
 };
 use incumbent_core::store::{Key, Record, Version};
 
-const GOLDEN: [(&str, &str); 9] = [
+const GOLDEN: [(&str, &str); 10] = [
     ("member", include_str!("golden/member.json")),
     ("member", include_str!("golden/member_evicted.json")),
     ("lease", include_str!("golden/lease_held.json")),
     ("lease", include_str!("golden/lease_marked.json")),
     ("lease", include_str!("golden/lease_free.json")),
     ("profile", include_str!("golden/profile.json")),
+    ("profile", include_str!("golden/profile_control.json")),
     ("view", include_str!("golden/view.json")),
     ("board", include_str!("golden/board.json")),
     ("intent", include_str!("golden/intent.json")),

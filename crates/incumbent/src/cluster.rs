@@ -4,6 +4,7 @@ mod asks;
 mod audit;
 mod duties;
 mod family;
+mod hints;
 mod intents;
 mod journal;
 pub(crate) mod json;
@@ -29,6 +30,7 @@ use crate::driver::exchange;
 use crate::driver::obstacles;
 use crate::driver::thread;
 use crate::error::ClusterError;
+use crate::hint::HintSettings;
 use crate::node::member::Member;
 use crate::open::OpenStore;
 
@@ -54,6 +56,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Cluster {
     pub(crate) store: OpenStore,
     pub(crate) name: Arc<str>,
+    /// How those are told of changes who wait for them, where the store pushes nothing.
+    pub(crate) hints: Arc<HintSettings>,
 }
 
 /// Who holds a lease.
@@ -132,7 +136,20 @@ impl Cluster {
     /// If the name is not valid.
     pub fn new(store: impl Into<OpenStore>, name: &str) -> Result<Self, NameError> {
         names::check("cluster", name)?;
-        Ok(Self { store: store.into(), name: name.into() })
+        Ok(Self { store: store.into(), name: name.into(), hints: Arc::default() })
+    }
+
+    /// The same with these settings for hints to its nodes, which matter where the store pushes nothing:
+    /// who asks for something tells those who have to act on it. By default nodes of this host are told.
+    #[must_use]
+    pub fn with_hints(self, hints: HintSettings) -> Self {
+        Self { hints: Arc::new(hints), ..self }
+    }
+
+    /// Its settings for hints.
+    #[must_use]
+    pub fn hints(&self) -> &HintSettings {
+        &self.hints
     }
 
     /// Its name.

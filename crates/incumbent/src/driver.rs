@@ -26,6 +26,7 @@ pub(crate) mod obstacles;
 pub(crate) mod origin;
 pub(crate) mod panic;
 mod planning;
+mod posting;
 mod recovery;
 pub(crate) mod seed;
 mod subscribers;
@@ -51,6 +52,7 @@ use crate::driver::command::{Command, Commands};
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::origin::Origin;
 use crate::error::JoinError;
+use crate::hint::{HintSettings, Post};
 use crate::lead::hold::Hold;
 use crate::lead::seat::Seat;
 use crate::lead::tenure::Tenure;
@@ -94,6 +96,7 @@ pub(crate) struct DriverStart {
     pub(crate) joined: oneshot::Sender<Result<(), JoinError>>,
     pub(crate) join_within: Duration,
     pub(crate) past: Option<Past>,
+    pub(crate) hints: Arc<HintSettings>,
 }
 
 pub(crate) struct Driver {
@@ -107,6 +110,9 @@ pub(crate) struct Driver {
     queue: UnboundedReceiver<Command>,
     hints: Arc<Notify>,
     _hint_guard: Option<HintGuard>,
+    hint_settings: Arc<HintSettings>,
+    /// What other nodes are told and say, where the store pushes nothing.
+    post: Option<Post>,
     shared: Arc<Shared>,
 
     /// The present incarnation and its trust.
@@ -166,12 +172,20 @@ impl Joining {
 impl Driver {
     fn new(start: DriverStart) -> Self {
         let DriverStart { mut config, store, cluster, shared, .. } = start;
-        let seen = Cluster { store: store.clone(), name: Arc::clone(&cluster) };
+        let hint_settings = start.hints;
+        let seen = Cluster {
+            store: store.clone(),
+            name: Arc::clone(&cluster),
+            hints: Arc::clone(&hint_settings),
+        };
         let hints = Arc::new(Notify::new());
         let wake = Arc::clone(&hints);
         let hint_guard = store.hints(&cluster, Arc::new(move || wake.notify_one()));
         config.push = hint_guard.is_some();
         let now = clock::now();
+        let needs_hints = hint_guard.is_none() && store.capabilities().shared;
+        let post = needs_hints.then(|| Post::open(&hint_settings, now)).flatten();
+        config.profile.control = post.as_ref().map(Post::control);
         let mut core = Protocol::new(config.clone(), start.placement.clone(), start.seed, now);
         if let Some(past) = start.past {
             core.recall(past);
@@ -188,6 +202,7 @@ impl Driver {
             queue: start.queue,
             hints,
             _hint_guard: hint_guard,
+            hint_settings,
             shared,
             trust: None,
             campaigns: BTreeMap::new(),
@@ -200,7 +215,9 @@ impl Driver {
             attempts: Attempts::default(),
             waiters: Waiters::default(),
             witnesses: Witnesses::new(start.witness, seen, start.commands.clone(), visible)
-                .of_proven(start.proven),
+                .of_proven(start.proven)
+                .with_post(post.is_some()),
+            post,
             subscribers: Subscribers::default(),
             leaders: Leaders::default(),
             health: LanesHealth::new(&config.profile.node),
@@ -224,8 +241,10 @@ impl Driver {
             if !self.origin.is_here() {
                 return;
             }
+            self.attend_post();
             self.step();
             if self.over {
+                self.attend_post();
                 return;
             }
             let nap = self.nap();
@@ -234,6 +253,7 @@ impl Driver {
                 Some(landed) = self.lanes.landed(), if !self.lanes.is_idle() => self.landed(landed),
                 Some(command) = self.queue.recv() => self.obey_all(command),
                 () = self.hints.notified() => self.hinted(),
+                () = posting::called(self.post.as_ref()) => {}
                 () = tokio::time::sleep(nap) => {}
             }
         }
@@ -259,6 +279,9 @@ impl Driver {
             self.publish_counting();
             while let Some(request) = self.core.next_request() {
                 self.leaders.asks(&request);
+                if let Some(post) = &mut self.post {
+                    post.asks(&request);
+                }
                 self.lanes.push(request);
             }
             reacted |= self.plan();
@@ -288,6 +311,7 @@ impl Driver {
             self.waiters.wake_at(),
             self.joining.as_ref().map_or(Moment::NEVER, Joining::until),
             self.leaving.as_ref().map_or(Moment::NEVER, Leaving::wake_at),
+            self.post_wakes_at(),
         ];
         let soonest = deadlines.into_iter().min().unwrap_or(Moment::NEVER);
         soonest.since(clock::now()).clamp(Duration::from_millis(1), LONGEST)
@@ -301,6 +325,9 @@ impl Driver {
                 self.refuse_joining(error);
             }
             self.leaders.answered(id, answer.is_ok());
+            if let Some(post) = &mut self.post {
+                post.answered(id, &answer);
+            }
             // Read for each: what comes later is not older than it is.
             self.core.handle(clock::now(), id, answer.map_err(|error| error.kind));
         }

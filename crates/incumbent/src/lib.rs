@@ -86,6 +86,7 @@
 //! | which duty runs where, and why | [`Cluster::duties`], [`Cluster::where_is`], [`Cluster::explain`] |
 //! | duties placed in your own way, and that tested | [`placement`] |
 //! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
+//! | quick hand-overs between hosts where the store pushes nothing | [`HintSettings`], [`Builder::hints`] |
 //! | others to take over at once, should this process be killed | [`witness::init`] |
 //! | all of this without async | [`blocking`] |
 //! | your own code tested in virtual time | the module `testing`, with the feature of that name |
@@ -115,6 +116,7 @@ mod cluster;
 mod driver;
 mod duty;
 mod error;
+mod hint;
 mod lead;
 mod node;
 mod open;
@@ -135,6 +137,7 @@ pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
     OpenError, ServeError, Unanswered, WorkResult,
 };
+pub use hint::{HintKey, HintKeyError, HintSettings, HintSettingsError};
 pub use lead::assertion::Assertion;
 pub use lead::attempt::{Attempt, OtherLeader};
 pub use lead::campaign::Campaign;

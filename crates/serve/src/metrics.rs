@@ -127,9 +127,15 @@ impl Page {
         }
         self.add(
             "incumbent_hints_total",
-            "Wake-ups that the store pushed.",
+            "Wake-ups that the store pushed, or other nodes where it pushes nothing.",
             &[],
             counter(metrics.hints),
+        );
+        self.add(
+            "incumbent_hints_dropped_total",
+            "Datagrams that were no hints for a node of this process.",
+            &[],
+            counter(metrics.hints_dropped),
         );
         let said = "Moves of duties that this node planned as leader of the cluster.";
         self.add("incumbent_moves_total", said, &[], counter(metrics.moves));

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Evidence, Extra, FORMAT};
+use super::{Content, Control, Evidence, Extra, FORMAT};
 
 /// What a member says about itself. Written after its member record, and rarely again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Profile {
     /// The process behind the member, for proofs of its death.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostIdentity>,
+    /// Where hints for it go, if it takes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
     /// The families of duties that it serves.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub families: BTreeMap<String, FamilyProfile>,
@@ -200,6 +203,7 @@ impl Profile {
             address: None,
             labels: BTreeMap::new(),
             host: None,
+            control: None,
             families: BTreeMap::new(),
             capacity: None,
             max_duties: None,

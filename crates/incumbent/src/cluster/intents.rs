@@ -63,7 +63,12 @@ impl Cluster {
     pub async fn evict(&self, member: &str) -> Result<MemberId, ClusterError> {
         let id = self.live_member(member).await?;
         let this = self.clone();
-        self.run(async move { this.close_as(id, MemberState::Evicted).await }).await
+        self.run(async move {
+            let evicted = this.close_as(id, MemberState::Evicted).await;
+            this.hint_leader().await;
+            evicted
+        })
+        .await
     }
 
     /// Closes a member of which nothing runs any more. One that is closed already is left alone.
@@ -102,12 +107,22 @@ impl Cluster {
         let put = writer.put(keys::intent(&id), Expect::Absent, intent.bytes());
         // The intent first: whoever reads the board must find it.
         self.write(put).await?;
-        self.announce(&mut writer).await?;
+        let raised = self.raise_board(&mut writer).await;
+        // Also in doubt: the request may be there.
+        self.hint_member(&leader.member).await;
+        raised?;
         Ok(Asked { intents: vec![id], unknown: Vec::new(), leader: Some(leader) })
     }
 
-    /// Lets every node know that there is something new among the intents.
+    /// Lets every node know that there is something new among the intents, and the leader of the cluster
+    /// as soon as can be.
     pub(super) async fn announce(&self, writer: &mut Writer) -> Result<(), ClusterError> {
+        let raised = self.raise_board(writer).await;
+        self.hint_leader().await;
+        raised
+    }
+
+    async fn raise_board(&self, writer: &mut Writer) -> Result<(), ClusterError> {
         for _ in 0..ATTEMPTS {
             let stored = self.read_key(keys::board()).await?;
             let (mut board, expect) = match &stored {

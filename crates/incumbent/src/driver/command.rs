@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use incumbent_core::records::Profile;
 use incumbent_core::{LeaseName, MemberId, Moment, Past, Stance};
 use incumbent_duties::records::DutySpec;
 use incumbent_duties::{DutyId, DutyStatus, Planned, PlanningId};
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Prepared { duty: DutyId, result: Result<(), String> },
     /// What this node has to do beside its duties.
     Load(u64),
+    /// What a member says about itself that holds what is waited for.
+    Met { member: MemberId, profile: Box<Profile> },
     /// A witness has proven that nothing of a member runs any more.
     Dead { member: MemberId },
     /// Tell all that happens from now on.

@@ -81,6 +81,7 @@ impl Driver {
                 self.load = Some(load);
                 self.core.tell_load(now, load);
             }
+            Command::Met { member, profile } => self.met(&member, &profile),
             Command::Dead { member } => self.core.proven_dead(now, &member),
             Command::Planned { id, result } => self.planned(now, id, *result),
             Command::Subscribe(subscriber) => {

@@ -125,7 +125,11 @@ impl Driver {
             if hold.tenure.lost().is_some() {
                 continue;
             }
-            let cluster = Cluster { store: self.lanes.store(), name: Arc::clone(&self.cluster) };
+            let cluster = Cluster {
+                store: self.lanes.store(),
+                name: Arc::clone(&self.cluster),
+                hints: Arc::clone(&self.hint_settings),
+            };
             let commands = self.commands.clone();
             let scope = Scope::new(&hold.tenure, Arc::downgrade(&hold));
             let term = Term { tenure: Arc::clone(&hold.tenure), commands, cluster, scope };

@@ -74,6 +74,9 @@ impl Driver {
         }
         self.waiters = Waiters::default();
         self.witnesses.forget_all();
+        if let Some(post) = &mut self.post {
+            post.forget_asked();
+        }
         // What is on its way may land, as after a crash; the answers are of no use to the next.
         self.lanes =
             Lanes::new(self.lanes.store(), self.cluster.clone(), self.config.timing.rhythm);

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Cluster;
 use crate::driver::command::{Command, Commands};
 use crate::driver::{seed, thread};
+use crate::hint::HintTarget;
 use crate::witness::{self, DeathVerdict, Ward};
 
 /// A profile comes a moment after its member.
@@ -25,6 +26,8 @@ const COLLECTS: u64 = 4;
 /// Who waits for whom. One task for each member that holds something wanted here.
 pub(super) struct Witnesses {
     enabled: bool,
+    /// Whether those who are waited for are told so.
+    post: bool,
     /// Whether this node ends with this process, so that a witness of it may close the member.
     proven: bool,
     cluster: Cluster,
@@ -43,6 +46,8 @@ const FEW: usize = 64;
 
 struct WatchTask {
     leases: usize,
+    /// Where that member is told things, if it can be.
+    target: Option<HintTarget>,
     handle: Option<JoinHandle<()>>,
 }
 
@@ -63,6 +68,7 @@ impl Witnesses {
     ) -> Self {
         Self {
             enabled,
+            post: false,
             proven: true,
             cluster,
             commands,
@@ -79,6 +85,11 @@ impl Witnesses {
         Self { proven, ..self }
     }
 
+    /// Whether those who are waited for are told so.
+    pub(super) fn with_post(self, post: bool) -> Self {
+        Self { post, ..self }
+    }
+
     /// Takes in who holds a lease that this node stands for.
     pub(super) fn observed(
         &mut self,
@@ -87,7 +98,7 @@ impl Witnesses {
         own: Option<&MemberId>,
     ) {
         let holder = record.and_then(|record| record.holder.as_ref()).map(|holder| &holder.member);
-        let holder = holder.filter(|holder| self.enabled && Some(*holder) != own);
+        let holder = holder.filter(|holder| (self.enabled || self.post) && Some(*holder) != own);
         if holder == self.holders.get(lease) {
             return;
         }
@@ -95,12 +106,26 @@ impl Witnesses {
         if let Some(holder) = holder {
             self.holders.insert(lease.clone(), holder.clone());
             let (cluster, commands) = (&self.cluster, &self.commands);
+            let (post, witness) = (self.post, self.enabled);
             let task = self.tasks.entry(holder.clone()).or_insert_with(|| {
-                let watching = watch(cluster.clone(), holder.clone(), commands.clone());
-                WatchTask { leases: 0, handle: thread::spawn_runner(watching).ok() }
+                let watching =
+                    watch(cluster.clone(), holder.clone(), commands.clone(), post, witness);
+                let handle = thread::spawn_runner(watching).ok();
+                WatchTask { leases: 0, target: None, handle }
             });
             task.leases += 1;
         }
+    }
+
+    /// Where a member is told things that is waited for. Says whether that is news.
+    pub(super) fn met(&mut self, member: &MemberId, target: HintTarget) -> bool {
+        let task = self.tasks.get_mut(member);
+        task.is_some_and(|task| task.target.replace(target) != Some(target))
+    }
+
+    /// Where those are told things that are waited for.
+    pub(super) fn targets(&self) -> impl Iterator<Item = HintTarget> {
+        self.tasks.values().filter_map(|task| task.target)
     }
 
     /// This node is a member from now on: whoever sees this process die closes it.
@@ -114,7 +139,7 @@ impl Witnesses {
         {
             let collecting = collect(self.cluster.clone(), member.clone(), visible, self.enabled);
             let handle = thread::spawn_runner(collecting).ok();
-            self.collecting = Some(WatchTask { leases: 0, handle });
+            self.collecting = Some(WatchTask { leases: 0, target: None, handle });
         }
     }
 
@@ -157,9 +182,13 @@ impl Witnesses {
     }
 }
 
-async fn watch(cluster: Cluster, member: MemberId, commands: Commands) {
+async fn watch(cluster: Cluster, member: MemberId, commands: Commands, post: bool, witness: bool) {
     let Some(profile) = profile(&cluster, &member).await else { return };
-    let Some(host) = profile.host else { return };
+    let host = profile.host.clone();
+    if post && profile.control.is_some() {
+        commands.send(Command::Met { member: member.clone(), profile: Box::new(profile) });
+    }
+    let Some(host) = host.filter(|_| witness) else { return };
     if witness::death(&host).await == DeathVerdict::Dead {
         tracing::info!(cluster = cluster.name(), %member, action = "witness", "its processes are dead");
         commands.send(Command::Dead { member });

@@ -19,6 +19,7 @@ use crate::driver::command::{Command, Commands};
 use crate::driver::{seed, thread, workers};
 use crate::duty::Families;
 use crate::error::{EnvironmentError, JoinError};
+use crate::hint::HintSettings;
 use crate::lead::seat::Seats;
 use crate::lead::slots::Gates;
 use crate::node::host;
@@ -52,6 +53,7 @@ pub struct Builder {
     least_ttl: Duration,
     join_timeout: Duration,
     past: Option<Past>,
+    pub(crate) hints: HintSettings,
     pub(crate) store: Option<String>,
 }
 
@@ -86,6 +88,7 @@ impl Builder {
             least_ttl: MIN_TTL,
             join_timeout: Duration::from_secs(30),
             past: None,
+            hints: HintSettings::default(),
             store: None,
         }
     }
@@ -231,6 +234,14 @@ impl Builder {
         self
     }
 
+    /// Whether and where this node takes hints from others, which matters where the store pushes none:
+    /// on the loopback interface by default, for nodes of the same host.
+    #[must_use]
+    pub fn hints(mut self, hints: HintSettings) -> Self {
+        self.hints = hints;
+        self
+    }
+
     /// Allows a ttl below 3 s. For tests: over ordinary pauses such a node loses its leases.
     #[must_use]
     pub fn allow_short_ttl(mut self) -> Self {
@@ -262,7 +273,7 @@ impl Builder {
         }
         let profile = self.profile()?;
         let name = profile.node.clone();
-        let cluster = Cluster::new(store.clone(), &self.cluster)?;
+        let cluster = Cluster::new(store.clone(), &self.cluster)?.with_hints(self.hints);
         let workers = workers::handle()?;
         let (commands, queue) = Commands::channel();
         let (joined, answer) = oneshot::channel();
@@ -290,6 +301,7 @@ impl Builder {
             joined,
             join_within: self.join_timeout,
             past: self.past,
+            hints: Arc::clone(&cluster.hints),
         };
         thread::start()?;
         thread::spawn(driver::run(start))?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use incumbent_core::records::ClusterLead;
 
 use crate::error::EnvironmentError;
+use crate::hint::{HintKey, HintSettings};
 use crate::node::builder::{Builder, NameSource};
 
 impl Builder {
@@ -18,8 +19,10 @@ impl Builder {
     /// | `INCUMBENT_ADDRESS` | where it can be reached | `http://10.0.0.7:8080` |
     /// | `INCUMBENT_CLUSTER_LEAD` | whether it leads the cluster | `normal`, `if-needed`, `never` |
     /// | `INCUMBENT_TTL` | how long others wait for it | `15s`, `500ms`, `2m` |
+    /// | `INCUMBENT_HINTS` | where it takes hints from other nodes | `auto`, `off`, `10.0.0.7:7946` |
+    /// | `INCUMBENT_HINT_KEY_FILE` | a file with the key for hints | `/run/secrets/hints` |
     ///
-    /// The last four count as not set if they are empty. Store and cluster must not be: a variable
+    /// All but the first two count as not set if they are empty. Store and cluster must not be: a variable
     /// that a script forgot to set would make this node lead a cluster of its own.
     ///
     /// # Errors
@@ -65,6 +68,27 @@ impl Builder {
                     value,
                 })?;
         }
+        self.hints_from(lookup)
+    }
+
+    fn hints_from(
+        mut self,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, EnvironmentError> {
+        let bad = |variable, value, reason| EnvironmentError::Bad { variable, value, reason };
+        let (place, file) = (lookup("INCUMBENT_HINTS"), lookup("INCUMBENT_HINT_KEY_FILE"));
+        let key = match file {
+            Some(file) => Some(
+                HintKey::from_file(&file)
+                    .map_err(|error| bad("INCUMBENT_HINT_KEY_FILE", file, error.to_string()))?,
+            ),
+            None => self.hints.key.take(),
+        };
+        self.hints = match place {
+            Some(place) => HintSettings::parse(&place, key)
+                .map_err(|error| bad("INCUMBENT_HINTS", place, error.to_string()))?,
+            None => HintSettings { key, ..self.hints },
+        };
         Ok(self)
     }
 }

@@ -44,8 +44,10 @@ pub struct Metrics {
     pub trust_left_at_renewal: Histogram,
     /// How long the store took to answer.
     pub store: Vec<StoreMetrics>,
-    /// Wake-ups that the store has pushed.
+    /// Wake-ups that the store has pushed, or other nodes where it pushes nothing.
     pub hints: u64,
+    /// Datagrams that came to this process and were no hints for any of its nodes.
+    pub hints_dropped: u64,
     /// How long plans took that this node has made as leader of the cluster, in seconds.
     pub plans: Histogram,
     /// Moves of duties that this node has planned as leader of the cluster, first placements included.
@@ -142,6 +144,7 @@ impl Node {
             trust_left_at_renewal: meters.left_at_renewal(),
             store: meters.store(),
             hints: meters.hints(),
+            hints_dropped: meters.hints_dropped(),
             plans: meters.plans(),
             moves: meters.placements.moves(),
             unplaced: meters.placements.unplaced(now),

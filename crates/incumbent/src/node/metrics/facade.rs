@@ -34,7 +34,8 @@ const NAMES: &[(&str, Describe, Option<Unit>, &str)] = &[
     (LEAST_SHARE, GAUGE, None, "The same as a share of the span of trust."),
     (LEFT, HISTOGRAM, None, "What was left of the span of trust when a beat got through."),
     (STORE, HISTOGRAM, Some(Unit::Seconds), "How long the store took to answer."),
-    (HINTS, COUNTER, Some(Unit::Count), "Wake-ups that the store pushed."),
+    (HINTS, COUNTER, Some(Unit::Count), "Wake-ups that the store pushed, or other nodes."),
+    (DROPPED, COUNTER, Some(Unit::Count), "Datagrams that were no hints for a node."),
     (PLANS, HISTOGRAM, Some(Unit::Seconds), "How long plans took that this node made."),
     (MOVES, COUNTER, Some(Unit::Count), "Moves of duties that this node planned as leader."),
     (UNPLACED, COUNTER, Some(Unit::Seconds), "How long duties had no place, all together."),
@@ -62,6 +63,7 @@ const LEAST_SHARE: &str = "incumbent_trust_remaining_min_ratio";
 const LEFT: &str = "incumbent_trust_left_at_renewal_ratio";
 const STORE: &str = "incumbent_store_request_duration_seconds";
 const HINTS: &str = "incumbent_hints_total";
+const DROPPED: &str = "incumbent_hints_dropped_total";
 const PLANS: &str = "incumbent_plan_duration_seconds";
 const MOVES: &str = "incumbent_moves_total";
 const UNPLACED: &str = "incumbent_unplaced_seconds_total";
@@ -178,6 +180,7 @@ impl Sheet {
             self.counter(RENEWALS, &[("outcome", outcome)], count);
         }
         self.counter(HINTS, &[], metrics.hints);
+        self.counter(DROPPED, &[], metrics.hints_dropped);
         self.counter(MOVES, &[], metrics.moves);
         self.counter(UNPLACED, &[], metrics.unplaced.as_secs());
     }

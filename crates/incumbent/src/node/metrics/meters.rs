@@ -60,6 +60,7 @@ pub(crate) struct Meters {
     /// For each lane: answered, failed.
     store: [[Buckets; 2]; 3],
     hints: AtomicU64,
+    hints_dropped: AtomicU64,
     plans: Buckets,
     pub(crate) placements: Placements,
 }
@@ -89,6 +90,7 @@ impl Default for Meters {
             left: Buckets::new(SHARES),
             store: [lane(), lane(), lane()],
             hints: AtomicU64::new(0),
+            hints_dropped: AtomicU64::new(0),
             plans: Buckets::new(SECONDS),
             placements: Placements::default(),
         }
@@ -134,6 +136,11 @@ impl Meters {
 
     pub(crate) fn hinted(&self) {
         self.hints.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many datagrams came that were no hints.
+    pub(crate) fn dropped(&self, dropped: u64) {
+        self.hints_dropped.store(dropped, Ordering::Relaxed);
     }
 
     pub(crate) fn planned(&self, took: Duration) {
@@ -190,6 +197,10 @@ impl Meters {
 
     pub(crate) fn hints(&self) -> u64 {
         self.hints.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn hints_dropped(&self) -> u64 {
+        self.hints_dropped.load(Ordering::Relaxed)
     }
 
     pub(crate) fn plans(&self) -> super::Histogram {
