@@ -55,6 +55,17 @@ pub(crate) struct Arguments {
     #[arg(hide_env_values = true)]
     pub(crate) config: Option<OsString>,
 
+    /// Where this node takes hints from others, if the store pushes none: auto (from this host), off, or an
+    /// address of this machine such as 10.0.0.7:7946 [default: auto]
+    #[arg(long, global = true, value_name = "WHERE", env = "INCUMBENT_HINTS")]
+    #[arg(hide_env_values = true)]
+    pub(crate) hints: Option<String>,
+
+    /// A file with the key by which nodes know each other's hints
+    #[arg(long, global = true, value_name = "FILE", env = "INCUMBENT_HINT_KEY_FILE")]
+    #[arg(hide_env_values = true)]
+    pub(crate) hint_key_file: Option<OsString>,
+
     /// Print JSON instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -191,6 +202,23 @@ impl Command {
             return false;
         }
         !matches!(self, Self::Completions(_) | Self::Man(_))
+    }
+
+    /// Whether hints are nothing to it: it only looks, or keeps to itself.
+    pub(crate) fn gives_no_hints(&self) -> bool {
+        let apart = !self.has_place() || !self.is_configured();
+        let looks = matches!(
+            self,
+            Self::Status
+                | Self::Top
+                | Self::Leader(_)
+                | Self::Watch(_)
+                | Self::History(_)
+                | Self::Duties(_)
+                | Self::Explain(_)
+                | Self::Plan(_)
+        );
+        apart || looks
     }
 
     /// Whether it does as the configuration file says. A demo doesn't: it is for trying, and must

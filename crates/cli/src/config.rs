@@ -12,7 +12,7 @@ use self::reader::{Reader, Table};
 use crate::exit::{Failure, Outcome};
 
 /// The keys at the top.
-const KEYS: &str = "store, cluster, node, ttl and the table [run]";
+const KEYS: &str = "store, cluster, node, ttl, hints, hint-key-file and the table [run]";
 /// The keys of the table `[run]`.
 const RUN_KEYS: &str = "grace, last-grace, isolate, on-lost and witness";
 
@@ -34,6 +34,10 @@ pub(crate) struct Config {
     pub(crate) node: Option<Entry<String>>,
     /// The ttl.
     pub(crate) ttl: Option<Entry<Duration>>,
+    /// Where hints from other nodes are taken.
+    pub(crate) hints: Option<Entry<String>>,
+    /// The file with the key for hints.
+    pub(crate) hint_key_file: Option<Entry<String>>,
     /// What is about `run` alone.
     pub(crate) run: RunConfig,
 }
@@ -92,6 +96,8 @@ impl Config {
                 "cluster" => config.cluster = Some(reader.text(key, value)?),
                 "node" => config.node = Some(reader.text(key, value)?),
                 "ttl" => config.ttl = Some(reader.ttl(key, value)?),
+                "hints" => config.hints = Some(reader.text(key, value)?),
+                "hint-key-file" => config.hint_key_file = Some(reader.text(key, value)?),
                 "run" => config.run = RunConfig::parse(&reader, reader.inner(key, value)?)?,
                 _ => return Err(reader.unknown(key, KEYS)),
             }
@@ -165,13 +171,14 @@ mod tests {
     fn all_keys_are_read_with_their_lines() {
         let config = parse(
             "# Ours\nstore = \"sqlite:app.db\"\ncluster = 'billing'\nnode = \"billing-1\"\n\
-             ttl = \"20s\"\n\n[run]\ngrace = \"1m\"\nisolate = \"never\"\non-lost = \"page\"\n\
+             ttl = \"20s\"\nhints = \"off\"\n[run]\ngrace = \"1m\"\nisolate = \"never\"\non-lost = \"page\"\n\
              witness = false\n",
         );
         let config = config.unwrap();
         let store = Entry { value: "sqlite:app.db".to_owned(), line: 2 };
         assert_eq!(config.store, Some(store));
         assert_eq!(config.ttl, Some(Entry { value: Duration::from_secs(20), line: 5 }));
+        assert_eq!(config.hints, Some(Entry { value: "off".to_owned(), line: 6 }));
         assert_eq!(config.run.grace, Some(Entry { value: Duration::from_secs(60), line: 8 }));
         assert_eq!(config.run.witness, Some(Entry { value: false, line: 11 }));
         assert!(parse("").unwrap().store.is_none());

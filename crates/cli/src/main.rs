@@ -9,6 +9,7 @@ mod doctor;
 mod exit;
 mod help;
 mod hidden;
+mod hints;
 mod interrupt;
 mod json;
 mod log;

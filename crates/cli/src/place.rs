@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use incumbent::{Cluster, OpenError, OpenStore};
+use incumbent::{Cluster, HintSettings, OpenError, OpenStore};
 
 use crate::exit::{Code, Failure, Outcome};
 
@@ -20,6 +20,8 @@ pub(crate) struct Place {
     pub(crate) cluster_chosen: bool,
     /// The variable or the line of a file that names the store, if it is one of these.
     pub(crate) store_from: Option<String>,
+    /// Whether and where hints are taken and sent, where the store pushes none.
+    pub(crate) hints: HintSettings,
 }
 
 impl Place {
@@ -35,6 +37,7 @@ impl Place {
             store_chosen: store.is_some(),
             cluster_chosen: cluster.is_some(),
             store_from: None,
+            hints: HintSettings::default(),
         })
     }
 
@@ -97,7 +100,8 @@ impl Place {
 
     /// Opens the cluster for those who ask for a change.
     pub(crate) async fn cluster_to_change(&self) -> Outcome<Cluster> {
-        Ok(Cluster::new(self.open_existing().await?, &self.cluster)?)
+        let cluster = Cluster::new(self.open_existing().await?, &self.cluster)?;
+        Ok(cluster.with_hints(self.hints.clone()))
     }
 
     /// Sees that a file which was named is there.

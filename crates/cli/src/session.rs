@@ -9,6 +9,7 @@ use clap::ArgMatches;
 use crate::arguments::Arguments;
 use crate::config::{Config, Entry};
 use crate::exit::{Failure, Outcome};
+use crate::hints;
 use crate::log;
 use crate::out::{note, say};
 use crate::place::Place;
@@ -55,8 +56,10 @@ impl Session {
         let given = Origin::of(matches, "cluster", "--cluster", "INCUMBENT_CLUSTER");
         let (cluster, cluster_origin) =
             choose(named(&arguments.cluster), given, &config, config.cluster.as_ref())?;
+        let hints = hints::settings(arguments, matches, &config)?;
         let session = Self {
             place: Place {
+                hints,
                 store_from: store_origin.elsewhere(),
                 ..Place::new(store.as_deref(), cluster.as_deref())?
             },

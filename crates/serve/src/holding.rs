@@ -261,6 +261,7 @@ impl Asked {
             .ttl(self.ttl)
             .without_membership()
             .cluster_lead(ClusterLead::Never)
+            .hints(cluster.hints().clone())
             .join_timeout(JOIN)
             .on_behalf();
         if service.least_ttl() < Duration::from_secs(3) {

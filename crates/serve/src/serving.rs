@@ -154,6 +154,7 @@ impl Asked {
             .name(&self.request.name)
             .ttl(self.ttl)
             .cluster_lead(ClusterLead::Never)
+            .hints(cluster.hints().clone())
             .join_timeout(JOIN)
             .on_behalf();
         if service.least_ttl() < Duration::from_secs(3) {

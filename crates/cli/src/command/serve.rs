@@ -151,6 +151,7 @@ async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Servi
     let mut builder = Node::builder()
         .cluster(&session.place.cluster)
         .ttl(ttl)
+        .hints(session.place.hints.clone())
         .cluster_lead(ClusterLead::IfNeeded);
     let named = arguments.node.clone().filter(|name| !name.is_empty());
     let filed = || session.config.node.as_ref().map(|it| it.value.clone());

@@ -38,8 +38,22 @@ fn ours() -> Vec<Case> {
         refused(RUN, "INCUMBENT_TTL is \"1s\"", "between 3s and 3600s").with("INCUMBENT_TTL", "1s"),
         refused(RUN, "INCUMBENT_TTL is \"2h\"", "between 3s and 3600s").with("INCUMBENT_TTL", "2h"),
         refused(&["doctor"], "INCUMBENT_TTL is \"x\"", span).with("INCUMBENT_TTL", "x"),
+        refused(RUN, "hints=\"everywhere\"", "use auto, off").with("INCUMBENT_HINTS", "everywhere"),
+        refused(RUN, "hints=10.0.0.7:1 needs a key", "INCUMBENT_HINT_KEY_FILE")
+            .with("INCUMBENT_HINTS", "10.0.0.7:1"),
+        refused(RUN, "/no/such/key", "Let this user read it")
+            .with("INCUMBENT_HINT_KEY_FILE", "/no/such/key"),
+        refused(RUN, "16 to 1024 bytes", "openssl rand")
+            .with("INCUMBENT_HINT_KEY_FILE", "key")
+            .file("key", "hunter2\n"),
+        refused(RUN, "names no machine", "use the address by which")
+            .with("INCUMBENT_HINTS", "0.0.0.0:1")
+            .with("INCUMBENT_HINT_KEY_FILE", "key")
+            .file("key", "0123456789abcdef0123456789abcdef\n"),
         // These don't look at it.
         taken(&["status"]).with("INCUMBENT_TTL", "soon"),
+        taken(&["status"]).with("INCUMBENT_HINTS", "everywhere"),
+        taken(RUN).with("INCUMBENT_HINTS", "").with("INCUMBENT_HINT_KEY_FILE", ""),
         taken(&["man"]).with("INCUMBENT_STORE", ""),
         taken(&["completions", "bash"]).with("INCUMBENT_STORE", "nonsense"),
         // Nothing was said.

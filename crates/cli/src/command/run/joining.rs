@@ -147,6 +147,7 @@ async fn attempt(
         .ttl(arguments.ttl())
         .grace(arguments.grace())
         .without_membership()
+        .hints(place.hints.clone())
         .join_timeout(readable(patience.left()));
     if arguments.no_witness {
         builder = builder.without_witness();
