@@ -4,7 +4,7 @@
 //!   parameters they have, and what is secret in them. [`Options`]: those parameters, as declared.
 //!   [`shown`]: a URL as anybody may see it. [`absolute`]: one that means the same in another
 //!   directory.
-//! - [`Secret`] and [`TlsFiles`]: given, or in files that are read for each connection.
+//! - [`Secret`] and [`TlsFiles`]: given, or in files that are read for each connection. `Pem`: such a file.
 //! - [`Lane`]: one of a store's queues, with connections that are made in the background. [`Lanes`]:
 //!   the three of a store. [`first_of`]: a connection to any of several servers.
 //! - [`Sent`] and [`Failure`]: what an error means for a caller and for the connection. [`settled`]:
@@ -43,11 +43,11 @@ pub use names::check_name;
 #[cfg(feature = "hash")]
 pub use names::cut;
 pub use pause::pause;
-pub use secret::{Secret, secret_file, small_file, unreadable};
+pub use secret::{Secret, regular_file, secret_file, small_file, unreadable};
 pub use settled::settled;
 pub use tls::{TlsFiles, TlsNames};
 #[cfg(feature = "tls")]
-pub use tls::{encrypt, provider};
+pub use tls::{Pem, encrypt, provider};
 pub use url::{
     Endpoint, Environment, Form, Kind, Options, Parameter, StoreUrl, absolute, decoded_bytes,
     encoded, has_secret, misunderstood, names_a_user, process_environment, shown, shown_scheme,

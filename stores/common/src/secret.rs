@@ -1,7 +1,7 @@
 //! Where a secret comes from.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -71,21 +71,31 @@ pub fn secret_file(path: &Path) -> io::Result<String> {
 ///
 /// If it can't be read, isn't a regular file or text, or is too large for what it is meant to hold.
 pub fn small_file(path: &Path) -> io::Result<String> {
-    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
+    let (bytes, _) = regular_file(path, LARGEST)?;
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// What a regular file holds, and what the system says of that very file. A pipe would keep whoever
+/// reads it waiting, and a device might never end, so both are refused.
+///
+/// # Errors
+///
+/// If it can't be read, isn't a regular file, or has more bytes than it may.
+pub fn regular_file(path: &Path, most: u64) -> io::Result<(Vec<u8>, Metadata)> {
+    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let metadata = path.metadata()?;
     if !metadata.is_file() {
-        return Err(invalid(if metadata.is_dir() {
-            "it is a directory"
-        } else {
-            "it is not a regular file"
-        }));
+        let kind = if metadata.is_dir() { "it is a directory" } else { "it is not a regular file" };
+        return Err(invalid(kind.to_owned()));
     }
-    let mut text = String::new();
-    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        return Err(invalid("it has more than 64 KiB, more than any password or key"));
+    let file = File::open(path)?;
+    let (metadata, mut bytes) = (file.metadata()?, Vec::new());
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(invalid(format!("it has more than {} KiB, too much for what it is", most >> 10)));
     }
-    Ok(text)
+    Ok((bytes, metadata))
 }
 
 impl fmt::Debug for Secret {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "tls")]
 mod config;
+#[cfg(feature = "tls")]
+mod pem;
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +11,8 @@ use incumbent_core::store::StoreError;
 
 #[cfg(feature = "tls")]
 pub use config::{encrypt, provider};
+#[cfg(feature = "tls")]
+pub use pem::Pem;
 
 use crate::url::Options;
 

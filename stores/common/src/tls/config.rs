@@ -1,20 +1,18 @@
 //! Encryption with rustls.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use incumbent_core::store::StoreError;
 use rustls::client::WantsClientCert;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::{TlsFiles, TlsNames, no_pem};
+use super::{Pem, TlsFiles, TlsNames};
 
 /// The cryptography. Named, because a process may hold several providers and rustls then refuses to
 /// choose.
@@ -52,18 +50,11 @@ impl TlsFiles {
     ///
     /// Rejected if the file isn't what it should be.
     pub fn roots(&self) -> Result<RootCertStore, StoreError> {
-        let mut roots = RootCertStore::empty();
-        match &self.authorities {
-            Some(path) => {
-                let name = self.names.authorities;
-                for certificate in certificates(name, path)? {
-                    roots.add(certificate).map_err(|error| no_pem(name, path, &error))?;
-                }
-            }
-            None => {
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            }
+        if let Some(path) = &self.authorities {
+            return Pem::read(self.names.authorities, path)?.authorities();
         }
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         Ok(roots)
     }
 
@@ -74,10 +65,9 @@ impl TlsFiles {
         let Some((certificate, key)) = &self.identity else {
             return Ok(builder.with_no_client_auth());
         };
-        let chain = certificates(self.names.certificate, certificate)?;
-        let fail = |error: &dyn std::fmt::Display| no_pem(self.names.key, key, error);
-        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| fail(&error))?;
-        builder.with_client_auth_cert(chain, private).map_err(|error| fail(&error))
+        let chain = Pem::read(self.names.certificate, certificate)?.certificates()?;
+        let key = Pem::read(self.names.key, key)?;
+        builder.with_client_auth_cert(chain, key.key()?).map_err(|error| key.wrong(&error))
     }
 
     /// What to look at when the two sides don't trust each other.
@@ -125,14 +115,4 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, StoreError> {
     ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|error| StoreError::rejected(format!("TLS can't be used: {error}")))
-}
-
-fn certificates(name: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| no_pem(name, path, &error))?;
-    if certificates.is_empty() {
-        return Err(no_pem(name, path, &"there is no certificate in it"));
-    }
-    Ok(certificates)
 }
