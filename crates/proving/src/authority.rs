@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
 
 /// Somebody who signs certificates.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -18,6 +20,7 @@ impl Authority {
     pub fn new() -> Self {
         let mut params = named("authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().expect("a key");
         Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
     }
@@ -29,8 +32,25 @@ impl Authority {
     /// If they can't be written.
     #[must_use]
     pub fn issue(&self, name: &str, place: &Path, start: &str) -> (PathBuf, PathBuf) {
+        self.sign(named(name), place, start)
+    }
+
+    /// A certificate of this content and its key, in files that begin so.
+    ///
+    /// # Panics
+    ///
+    /// If they can't be written.
+    #[must_use]
+    pub fn sign(
+        &self,
+        mut params: CertificateParams,
+        place: &Path,
+        start: &str,
+    ) -> (PathBuf, PathBuf) {
+        // Strict clients ask for it.
+        params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate().expect("a key");
-        let certificate = named(name).signed_by(&key, &self.0).expect("a certificate");
+        let certificate = params.signed_by(&key, &self.0).expect("a certificate");
         let paths = (place.join(format!("{start}.crt")), place.join(format!("{start}.key")));
         fs::write(&paths.0, certificate.pem()).expect("a file");
         fs::write(&paths.1, key.serialize_pem()).expect("a file");

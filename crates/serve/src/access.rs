@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
+use crate::certified::{Certified, Standing};
 use crate::peer::Peer;
 use crate::problem::{CROSS_SITE, NO_TOKEN, NOT_ALLOWED, Problem, WRONG_HOST};
 
@@ -32,6 +33,11 @@ impl Role {
             Self::Client => "client",
             Self::Operator => "operator",
         }
+    }
+
+    /// The role of this word.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        [Self::ReadOnly, Self::Client, Self::Operator].into_iter().find(|it| it.as_str() == word)
     }
 }
 
@@ -133,23 +139,24 @@ impl Access {
         if changes {
             check_site(headers)?;
         }
-        let from = peer.map_or_else(|| "the application".to_owned(), Peer::shown);
-        let certified = peer.and_then(|peer| peer.certified.clone());
-        let known = self.token(headers);
-        let Some(needed) = needed else {
-            let name = known.map_or_else(String::new, |token| token.name.clone());
-            return Ok(Who { name, from });
-        };
-        let (name, role) = match (&self.tokens, known, certified) {
-            (_, Some(token), _) => (token.name.clone(), token.role),
-            (_, None, Some(certified)) => (certified, Role::Operator),
-            (None, None, None) => (String::new(), Role::Operator),
-            (Some(_), None, None) => {
-                let said = "send one that this server knows as `Authorization: Bearer <token>`";
-                let bearer = HeaderValue::from_static("Bearer");
-                let problem = Problem::new(&NO_TOKEN, said);
-                return Err(problem.header(header::WWW_AUTHENTICATE, bearer));
+        let mut from = peer.map_or_else(|| "the application".to_owned(), Peer::shown);
+        let (token, certified) = (self.token(headers), peer.and_then(Peer::certified));
+        let name = match (token, certified) {
+            (Some(token), certified) => {
+                if let Some(certified) = certified {
+                    from = format!("{from}, certificate {}", certified.subject);
+                }
+                token.name.clone()
             }
+            (None, Some(certified)) => certified.subject.clone(),
+            (None, None) => String::new(),
+        };
+        let Some(needed) = needed else { return Ok(Who { name, from }) };
+        let role = match (token, certified) {
+            (Some(token), _) => token.role,
+            (None, Some(certified)) => self.role_of(certified, headers)?,
+            (None, None) if self.needs_token() => return Err(no_token()),
+            (None, None) => Role::Operator,
         };
         if needed > Role::ReadOnly && self.read_only {
             let said = "this server only shows things: it was started with --read-only";
@@ -157,11 +164,32 @@ impl Access {
         }
         if role < needed {
             let (has, needs) = (role.as_str(), needed.as_str());
-            let said = format!("the token {name:?} has the role {has}, and this needs {needs}");
+            let what = if token.is_some() { "token" } else { "certificate" };
+            let said = format!("the {what} {name:?} has the role {has}, and this needs {needs}");
             return Err(Problem::new(&NOT_ALLOWED, said));
         }
         let name = if name.is_empty() { from.clone() } else { name };
         Ok(Who { name, from })
+    }
+
+    /// What somebody may do who sent no known token. Where tokens are needed and nobody has given roles to
+    /// certificates, these only let somebody knock; and who sends a token means to be known by that.
+    fn role_of(&self, certified: &Certified, headers: &HeaderMap) -> Result<Role, Problem> {
+        let open = !self.needs_token();
+        match certified.standing() {
+            Standing::Has(role) if open || !headers.contains_key(header::AUTHORIZATION) => Ok(role),
+            Standing::Unsaid if open => Ok(Role::Operator),
+            Standing::HasNone if open => {
+                let Certified { subject, names, .. } = certified;
+                let names = names.join(", ");
+                let said = format!(
+                    "the certificate {subject:?} has no role: let --certificate-roles give one to a \
+                     name of it ({names:.400})"
+                );
+                Err(Problem::new(&NOT_ALLOWED, said))
+            }
+            Standing::Has(_) | Standing::Unsaid | Standing::HasNone => Err(no_token()),
+        }
     }
 
     /// The token that was sent, if it is known. Takes as long for any token of the same length.
@@ -180,7 +208,7 @@ impl Access {
 
     /// A page of another site may let its name point here, and ask in its visitor's name.
     fn check_host(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<(), Problem> {
-        let tcp = peer.is_some_and(|peer| !peer.is_unix() && peer.certified.is_none());
+        let tcp = peer.is_some_and(|peer| !peer.is_unix() && peer.certified().is_none());
         if self.needs_token() || !tcp {
             return Ok(());
         }
@@ -200,6 +228,12 @@ impl Access {
         );
         Err(Problem::new(&WRONG_HOST, said))
     }
+}
+
+fn no_token() -> Problem {
+    let said = "send one that this server knows as `Authorization: Bearer <token>`";
+    let bearer = HeaderValue::from_static("Bearer");
+    Problem::new(&NO_TOKEN, said).header(header::WWW_AUTHENTICATE, bearer)
 }
 
 /// Refuses headers that are judged by their value and come twice: another program on the way may judge by the
@@ -262,12 +296,9 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 "line {number} is not a role, a name and a token: write it as `operator alice …`"
             ));
         };
-        let role = [Role::ReadOnly, Role::Client, Role::Operator]
-            .into_iter()
-            .find(|known| known.as_str() == *role)
-            .ok_or_else(|| {
-                format!("line {number} has no known role: use read-only, client or operator")
-            })?;
+        let role = Role::parse(role).ok_or_else(|| {
+            format!("line {number} has no known role: use read-only, client or operator")
+        })?;
         if secret.len() < SHORTEST {
             return Err(format!(
                 "the token in line {number} is shorter than {SHORTEST} characters: draw one, for \

@@ -14,6 +14,8 @@
 //! # }
 //! ```
 //!
+//! Its own listeners (`Listener`) can encrypt, and ask for certificates: `Tls`, with the feature `tls`.
+//!
 //! # What makes it safe
 //!
 //! A client is told how long it may trust, and checks that by its own clock at the moment of use. What
@@ -26,12 +28,15 @@ mod agent;
 mod audit;
 mod body;
 mod call;
+mod certified;
 mod crowd;
 mod cursor;
 mod document;
 mod documents;
 mod events;
 mod follow;
+#[cfg(feature = "tls")]
+mod grants;
 mod hold;
 mod holding;
 mod holds;
@@ -54,6 +59,8 @@ mod serving;
 mod snapshot;
 mod span;
 mod steering;
+#[cfg(feature = "tls")]
+mod tls;
 mod trust_file;
 
 pub use access::{Access, AccessError, Role};
@@ -61,3 +68,5 @@ pub use agent::agent_check;
 pub use crowd::raise_file_limit;
 pub use listen::{Address, Listener, ServeError};
 pub use service::{Options, Service};
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};

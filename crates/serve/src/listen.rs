@@ -16,14 +16,16 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 #[cfg(target_os = "linux")]
 use tokio::net::UnixListener;
+use tokio::net::{TcpListener, TcpStream};
 use tower_service::Service as _;
 
-use crate::crowd::{FILES_TCP, FILES_UNIX, Seat};
+use crate::crowd::{FILES_TCP, FILES_UNIX};
 use crate::peer::{Connection, Peer};
 use crate::service::Service;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 
 /// How long the headers of a request may take, and a connection may be idle.
 const HEADERS: Duration = Duration::from_secs(30);
@@ -48,6 +50,8 @@ pub struct Listener {
 
 enum Socket {
     Tcp(TcpListener),
+    #[cfg(feature = "tls")]
+    Tls(TcpListener, Tls),
     #[cfg(target_os = "linux")]
     Unix(UnixListener, PathBuf, Option<Identity>),
 }
@@ -74,14 +78,19 @@ impl Listener {
     pub async fn bind(address: &Address, service: &Service) -> Result<Self, ServeError> {
         let wrong = |error| ServeError::Io(address.clone(), error);
         match address {
-            Address::Tcp(at) if !at.ip().is_loopback() && !service.access().needs_token() => {
+            Address::Tcp(at) if !at.ip().is_loopback() && !service.is_guarded() => {
                 Err(ServeError::Unsafe(format!(
                     "{at} can be reached from elsewhere, and nothing says who may: give a token file \
-                     (--token-file), or listen on 127.0.0.1"
+                     (--token-file), ask for certificates (--client-ca, with --tls-cert and --tls-key), \
+                     or listen on 127.0.0.1"
                 )))
             }
             Address::Tcp(at) => {
                 let listener = TcpListener::bind(at).await.map_err(wrong)?;
+                #[cfg(feature = "tls")]
+                if let Some(tls) = service.tls() {
+                    return Ok(Self::new(Socket::Tls(listener, tls.clone())));
+                }
                 Ok(Self::new(Socket::Tcp(listener)))
             }
             Address::Unix(path) => Self::unix(path).map_err(wrong),
@@ -117,9 +126,22 @@ impl Listener {
     pub fn address(&self) -> Option<Address> {
         match &self.socket {
             Socket::Tcp(listener) => listener.local_addr().ok().map(Address::Tcp),
+            #[cfg(feature = "tls")]
+            Socket::Tls(listener, _) => listener.local_addr().ok().map(Address::Tcp),
             #[cfg(target_os = "linux")]
             Socket::Unix(_, path, _) => Some(Address::Unix(path.clone())),
         }
+    }
+
+    /// The same as clients write it.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        let address = self.address()?;
+        #[cfg(feature = "tls")]
+        if let (Socket::Tls(..), Address::Tcp(at)) = (&self.socket, &address) {
+            return Some(format!("https://{at}"));
+        }
+        Some(address.to_string())
     }
 
     /// Takes requests until `stop` is ready; then lets those end that are under way.
@@ -132,7 +154,7 @@ impl Listener {
                 () = &mut stop => break,
                 accepted = self.accept() => accepted,
             };
-            let (stream, peer) = match accepted {
+            let (caller, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // No more files, for instance: that passes.
@@ -143,28 +165,42 @@ impl Listener {
             };
             let Some(seat) = service.crowd().enter(files) else { continue };
             let (router, watcher) = (router.clone(), graceful.watcher());
-            service.spawn(converse(stream, peer, router, watcher, seat));
+            service.spawn(async move {
+                if let Some((stream, peer)) = caller.meet(peer).await {
+                    converse(stream, peer, router, watcher).await;
+                }
+                drop(seat);
+            });
         }
         let _ = tokio::time::timeout(CLOSING, graceful.shutdown()).await;
     }
 
     fn is_unix(&self) -> bool {
-        !matches!(self.socket, Socket::Tcp(_))
+        match self.socket {
+            Socket::Tcp(_) => false,
+            #[cfg(feature = "tls")]
+            Socket::Tls(..) => false,
+            #[cfg(target_os = "linux")]
+            Socket::Unix(..) => true,
+        }
     }
 
-    async fn accept(&self) -> std::io::Result<(Box<dyn Both>, Peer)> {
+    async fn accept(&self) -> std::io::Result<(Caller, Peer)> {
         match &self.socket {
             Socket::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
-                let _ = stream.set_nodelay(true);
-                let peer = Peer::tcp(&stream)?;
-                Ok((Box::new(stream), peer))
+                let (stream, peer) = accept_tcp(listener).await?;
+                Ok((Caller::Plain(Box::new(stream)), peer))
+            }
+            #[cfg(feature = "tls")]
+            Socket::Tls(listener, tls) => {
+                let (stream, peer) = accept_tcp(listener).await?;
+                Ok((Caller::Tls(stream, tls.clone()), peer))
             }
             #[cfg(target_os = "linux")]
             Socket::Unix(listener, ..) => {
                 let (stream, _) = listener.accept().await?;
                 let peer = Peer::unix(&stream)?;
-                Ok((Box::new(stream), peer))
+                Ok((Caller::Plain(Box::new(stream)), peer))
             }
         }
     }
@@ -188,6 +224,41 @@ fn identity(path: &std::path::Path) -> Option<Identity> {
     std::fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()))
 }
 
+async fn accept_tcp(listener: &TcpListener) -> std::io::Result<(TcpStream, Peer)> {
+    let (stream, _) = listener.accept().await?;
+    let _ = stream.set_nodelay(true);
+    let peer = Peer::tcp(&stream)?;
+    Ok((stream, peer))
+}
+
+/// Somebody who has connected.
+enum Caller {
+    Plain(Box<dyn Both>),
+    /// Nothing is known of it before both sides have agreed on keys.
+    #[cfg(feature = "tls")]
+    Tls(TcpStream, Tls),
+}
+
+impl Caller {
+    /// Its requests, and who it is; nothing if it isn't let in.
+    async fn meet(self, peer: Peer) -> Option<(Box<dyn Both>, Peer)> {
+        match self {
+            Self::Plain(stream) => Some((stream, peer)),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, tls) => match tls.accept(stream).await {
+                Ok((stream, certified)) => {
+                    Some((Box::new(stream), peer.with_certificate(certified)))
+                }
+                Err(error) => {
+                    let from = peer.shown();
+                    tracing::debug!(from, %error, action = "tls", "a handshake failed");
+                    None
+                }
+            },
+        }
+    }
+}
+
 /// A connection of any kind.
 trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
@@ -197,7 +268,6 @@ async fn converse(
     peer: Peer,
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
-    _seat: Seat,
 ) {
     let peer = Arc::new(peer);
     let stream = TokioIo::new(Connection::new(stream, Arc::clone(&peer), HEADERS));

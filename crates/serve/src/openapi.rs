@@ -38,7 +38,10 @@ pub(crate) fn document(table: &[Route]) -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "certificate": { "type": "mutualTLS" },
+            },
         },
     })
 }
@@ -85,7 +88,8 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
                 .insert("requestBody".to_owned(), json!({ "required": true, "content": content }));
         }
         if let Some(role) = route.role {
-            fields.insert("security".to_owned(), json!([{ "token": [] }, {}]));
+            fields
+                .insert("security".to_owned(), json!([{ "token": [] }, { "certificate": [] }, {}]));
             fields.insert("x-role".to_owned(), role.as_str().into());
         }
     }

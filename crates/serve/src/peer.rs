@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
+use crate::certified::Certified;
+
 #[cfg(target_os = "linux")]
 use process::{Process, Socket};
 
@@ -18,8 +20,7 @@ use process::{Process, Socket};
 #[derive(Debug)]
 pub(crate) struct Peer {
     from: Origin,
-    /// Who it is by its certificate.
-    pub(crate) certified: Option<String>,
+    certified: Option<Certified>,
     ended: AtomicU8,
     news: Notify,
     #[cfg(target_os = "linux")]
@@ -85,6 +86,18 @@ impl Peer {
             socket: Socket::of(stream)?,
             process: process.and_then(Process::open),
         })
+    }
+
+    /// With the certificate that it has shown.
+    #[cfg(feature = "tls")]
+    pub(crate) fn with_certificate(mut self, certified: Option<Certified>) -> Self {
+        self.certified = certified;
+        self
+    }
+
+    /// Who it is by its certificate.
+    pub(crate) fn certified(&self) -> Option<&Certified> {
+        self.certified.as_ref()
     }
 
     /// Whom limits are counted for.
@@ -178,6 +191,8 @@ impl Peer {
                 self.finished()
             }
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ended::Reset,
+            // An encrypted connection that was closed without a farewell, as that of a process that was killed is.
+            io::ErrorKind::UnexpectedEof => self.finished(),
             _ => Ended::Broken,
         });
     }

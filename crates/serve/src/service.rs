@@ -18,6 +18,8 @@ use crate::holds::{EACH, Holds};
 use crate::problem::Problem;
 use crate::route;
 use crate::snapshot::Snapshots;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 use crate::trust_file::TrustFiles;
 
 /// How a cluster is served. All has a default.
@@ -36,6 +38,9 @@ pub struct Options {
     pub streams_each: usize,
     /// Below which directory trust files are made: one on tmpfs.
     pub trust_directory: Option<PathBuf>,
+    /// Encrypts what comes in on TCP, and may ask for certificates.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Tls>,
 }
 
 impl Default for Options {
@@ -47,6 +52,8 @@ impl Default for Options {
             least_ttl: Duration::from_secs(3),
             streams_each: EACH,
             trust_directory: None,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 }
@@ -79,6 +86,10 @@ impl Service {
         let run = hex(&run);
         let trust_files = TrustFiles::new(options.trust_directory.as_deref(), &run);
         let holds = Arc::new(Holds::with_most_each(options.streams_each));
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &options.tls {
+            runtime.spawn(tls.follow());
+        }
         Ok(Self(Arc::new(Inner {
             node,
             options,
@@ -121,6 +132,20 @@ impl Service {
 
     pub(crate) fn access(&self) -> &Access {
         &self.0.options.access
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.0.options.tls.as_ref()
+    }
+
+    /// Whether only those get in on TCP who have a token or a certificate.
+    pub(crate) fn is_guarded(&self) -> bool {
+        #[cfg(feature = "tls")]
+        if self.tls().is_some_and(Tls::needs_certificate) {
+            return true;
+        }
+        self.access().needs_token()
     }
 
     /// The lease that is asked about if none is named.

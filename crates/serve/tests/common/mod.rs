@@ -50,26 +50,23 @@ impl Server {
     }
 
     pub fn with(store: MemoryStore, ttl: Duration, access: Access) -> Self {
-        Self::build(store, ttl, access, 64)
+        Self::build(store, options(ttl, access))
     }
 
     /// For so many streams.
     pub fn with_streams(each: usize) -> Self {
-        Self::build(MemoryStore::new(), Duration::from_secs(15), Access::open(), each)
+        let mut options = options(Duration::from_secs(15), Access::open());
+        options.streams_each = each;
+        Self::build(MemoryStore::new(), options)
     }
 
-    fn build(store: MemoryStore, ttl: Duration, access: Access, each: usize) -> Self {
+    pub fn build(store: MemoryStore, options: Options) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
         let directory = tempfile::tempdir().unwrap();
         let unix = directory.path().join("socket");
         let stop = CancellationToken::new();
-        let mut options = Options::default();
-        (options.ttl, options.access) = (ttl, access);
-        options.streams_each = STREAMS_EACH;
-        options.least_ttl = ttl.min(Duration::from_secs(3));
-        options.streams_each = each;
         let requests = Arc::new(AtomicU64::new(0));
         let counted = Counted { store: store.clone(), requests: Arc::clone(&requests) };
         let (service, tcp) = runtime.block_on(async {
@@ -203,6 +200,15 @@ impl Store for Counted {
     fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
         self.store.hints(cluster, wake)
     }
+}
+
+/// Holds of this ttl, for who gets in by this.
+pub fn options(ttl: Duration, access: Access) -> Options {
+    let mut options = Options::default();
+    (options.ttl, options.access) = (ttl, access);
+    options.least_ttl = ttl.min(Duration::from_secs(3));
+    options.streams_each = STREAMS_EACH;
+    options
 }
 
 /// An answer.
