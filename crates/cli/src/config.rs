@@ -1,6 +1,7 @@
 //! The configuration file: what the flags and the environment leave open.
 
 mod reader;
+mod serve;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,10 +10,12 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use self::reader::{Reader, Table};
+use self::serve::ServeConfig;
 use crate::exit::{Failure, Outcome};
 
 /// The keys at the top.
-const KEYS: &str = "store, cluster, node, ttl, hints, hint-key-file and the table [run]";
+const KEYS: &str =
+    "store, cluster, node, ttl, hints, hint-key-file and the tables [run] and [serve]";
 /// The keys of the table `[run]`.
 const RUN_KEYS: &str = "grace, last-grace, isolate, on-lost and witness";
 
@@ -40,6 +43,9 @@ pub(crate) struct Config {
     pub(crate) hint_key_file: Option<Entry<String>>,
     /// What is about `run` alone.
     pub(crate) run: RunConfig,
+    /// What is about `serve` alone.
+    #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "the file is the same without"))]
+    pub(crate) serve: ServeConfig,
 }
 
 /// What a configuration file says about `run`.
@@ -99,6 +105,7 @@ impl Config {
                 "hints" => config.hints = Some(reader.text(key, value)?),
                 "hint-key-file" => config.hint_key_file = Some(reader.text(key, value)?),
                 "run" => config.run = RunConfig::parse(&reader, reader.inner(key, value)?)?,
+                "serve" => config.serve = ServeConfig::parse(&reader, reader.inner(key, value)?)?,
                 _ => return Err(reader.unknown(key, KEYS)),
             }
         }
@@ -172,7 +179,7 @@ mod tests {
         let config = parse(
             "# Ours\nstore = \"sqlite:app.db\"\ncluster = 'billing'\nnode = \"billing-1\"\n\
              ttl = \"20s\"\nhints = \"off\"\n[run]\ngrace = \"1m\"\nisolate = \"never\"\non-lost = \"page\"\n\
-             witness = false\n",
+             witness = false\n[serve]\ntls-cert = \"server.crt\"\n",
         );
         let config = config.unwrap();
         let store = Entry { value: "sqlite:app.db".to_owned(), line: 2 };
@@ -181,6 +188,8 @@ mod tests {
         assert_eq!(config.hints, Some(Entry { value: "off".to_owned(), line: 6 }));
         assert_eq!(config.run.grace, Some(Entry { value: Duration::from_secs(60), line: 8 }));
         assert_eq!(config.run.witness, Some(Entry { value: false, line: 11 }));
+        let certificate = Entry { value: "server.crt".to_owned(), line: 13 };
+        assert_eq!(config.serve.tls_cert, Some(certificate));
         assert!(parse("").unwrap().store.is_none());
     }
 
@@ -194,6 +203,9 @@ mod tests {
             ("cluster = \"\"", &["a.toml:1:", "cluster", "leave the line out"]),
             ("cluster = \"a\\tb\"", &["a.toml:1:", "cluster"]),
             ("run = 1", &["a.toml:1:", "run = 1", "[run]"]),
+            ("serve = 1", &["a.toml:1:", "serve = 1", "[serve]"]),
+            ("[serve]\ncert = \"x\"", &["a.toml:2:", "\"cert\"", "tls-cert, tls-key"]),
+            ("[serve]\ntls-key = \"\"", &["a.toml:2:", "tls-key", "leave the line out"]),
             ("[run]\nrestart = true", &["a.toml:2:", "\"restart\"", "grace, last-grace"]),
             ("[run]\n\nisolate = \"maybe\"", &["a.toml:3:", "maybe", "auto, always or never"]),
             ("[run]\nwitness = \"no\"", &["a.toml:2:", "witness = \"no\"", "true or false"]),

@@ -157,7 +157,60 @@ fn a_server_that_is_told_to_end_hands_over_in_order() {
 fn it_refuses_to_listen_elsewhere_for_everybody() {
     let trial = Trial::with_store();
     let ran = trial.run(&["serve", "--listen", "0.0.0.0:0"]).ends_with(64);
-    assert!(ran.stderr.contains("--token-file"), "{}", ran.stderr);
+    for flag in ["--token-file", "--client-ca", "--tls-cert"] {
+        assert!(ran.stderr.contains(flag), "{}", ran.stderr);
+    }
+    // To be encrypted is not to be known.
+    let (certificate, key) = certificates(&trial);
+    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
+    let listen = ["serve", "--listen", "0.0.0.0:0", "--tls-cert", certificate, "--tls-key", key];
+    let ran = trial.run(&listen).ends_with(64);
+    assert!(ran.stderr.contains("--client-ca"), "{}", ran.stderr);
+}
+
+/// Those of a server and of `alice`, whose authority is in `ca.crt`.
+fn certificates(trial: &Trial) -> (PathBuf, PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let authority = incumbent_proving::Authority::new();
+    authority.save(trial.path(), "ca.crt");
+    let _ = authority.issue("alice", trial.path(), "alice");
+    let (certificate, key) = authority.issue("localhost", trial.path(), "server");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    (certificate, key)
+}
+
+#[test]
+fn certificates_are_named_by_file_and_environment_and_followed_while_it_runs() {
+    let trial = Trial::with_store();
+    let (certificate, key) = certificates(&trial);
+    let place = |name: &str| trial.path().join(name);
+    let filed = format!("[serve]\ntls-cert = {certificate:?}\ntls-key = \"/nonexistent\"\n");
+    std::fs::write(place("app.toml"), filed).unwrap();
+    let mut command = trial.command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+    command.args(["--ttl", "3s", "--config"]).arg(place("app.toml"));
+    // Flags win over the environment, and that over the file.
+    command.env("INCUMBENT_TLS_KEY", &key).env("INCUMBENT_CLIENT_CA", "/nonexistent");
+    command.arg("--client-ca").arg(place("ca.crt"));
+    command.stderr(File::create(place("log")).unwrap()).stdout(Stdio::piped());
+    let mut server = Server { child: command.spawn().unwrap(), socket: place("none") };
+    let mut line = String::new();
+    BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let listening: Value = serde_json::from_str(&line).unwrap();
+    let url = listening["listening"].as_str().unwrap().replace("127.0.0.1", "localhost");
+    assert!(url.starts_with("https://localhost:"), "{url}");
+    let status = |flags: &[&str]| {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", "ca.crt"]);
+        curl.args(flags).arg(format!("{url}/v1/cluster")).current_dir(trial.path());
+        String::from_utf8(curl.output().unwrap().stdout).unwrap()
+    };
+    let alice = ["--cert", "alice.crt", "--key", "alice.key"];
+    assert_eq!((status(&alice), status(&[])), ("200".to_owned(), "000".to_owned()));
+    let said = |part: &str| std::fs::read_to_string(place("log")).unwrap().contains(part);
+    assert!(said("every certificate of these authorities may do all"));
+    std::fs::write(&certificate, "garbage").unwrap();
+    eventually("that it is broken is said", || said("Until then the former file stays"));
+    assert_eq!(status(&alice), "200");
 }
 
 /// A server that starts after this was done in a shell.

@@ -1,15 +1,18 @@
 //! `incumbent serve`: the cluster over HTTP.
 
+mod guard;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use incumbent::{ClusterLead, Node};
-use incumbent_serve::{Access, Address, Listener, Options, ServeError, Service, agent_check};
+use incumbent_serve::{Address, Listener, Options, ServeError, Service, agent_check};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use self::guard::GuardArguments;
 use crate::exit::{Code, Failure, Outcome};
 use crate::interrupt;
 use crate::out::say;
@@ -20,12 +23,14 @@ use crate::{setting, span};
 pub(crate) const EXAMPLES: &str = "\
 Programs in any language hold leases through it, load balancers ask it who leads, and operators look
 and steer: docs/http.md has all of it. It listens on 127.0.0.1:7070 unless something else is said.
-Elsewhere than on loopback it asks for a token.
+Elsewhere than on loopback it asks for a token or a certificate.
 
 Examples:
   incumbent serve
   incumbent serve --unix /run/incumbent.sock
   incumbent serve --listen 0.0.0.0:7070 --token-file /etc/incumbent/tokens
+  incumbent serve --listen 0.0.0.0:7443 --tls-cert server.crt --tls-key server.key \\
+       --client-ca clients.crt --certificate-roles /etc/incumbent/roles
   curl -s localhost:7070/leader/scheduler
   curl -sN --unix-socket /run/incumbent.sock -X POST localhost/v1/leases/scheduler/hold \\
        -H 'content-type: application/json' -d '{\"name\": \"billing-1\"}'";
@@ -54,15 +59,8 @@ pub(crate) struct ServeArguments {
     /// Answer HAProxy's agent checks here: up if --lease is held here, otherwise maint
     #[arg(long, value_name = "ADDRESS", requires = "lease", value_parser = address)]
     agent_check: Option<SocketAddr>,
-    /// Let only those in who have a token in this file: role, name and token in each line
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// Take requests for this host name too; otherwise for localhost alone, unless tokens are needed
-    #[arg(long, value_name = "NAME")]
-    allow_host: Vec<String>,
-    /// Refuse all that changes anything
-    #[arg(long)]
-    read_only: bool,
+    #[command(flatten)]
+    guard: GuardArguments,
     /// Below which directory trust files are made: one on tmpfs [default: /dev/shm]
     #[arg(long, value_name = "PATH")]
     trust_dir: Option<PathBuf>,
@@ -95,10 +93,10 @@ async fn serve(session: &Session, arguments: &ServeArguments) -> Outcome {
     let mut tasks = Vec::new();
     for address in arguments.addresses() {
         let listener = Listener::bind(&address, &service).await?;
-        if let Some(address) = listener.address() {
-            session.remark(format!("listening on {address}"));
+        if let Some(url) = listener.url() {
+            session.remark(format!("listening on {url}"));
             if session.json {
-                say!("{}", serde_json::json!({ "listening": address.to_string() }));
+                say!("{}", serde_json::json!({ "listening": url }));
             }
         }
         let (service, until) = (service.clone(), until(stopped.clone()));
@@ -140,13 +138,9 @@ async fn until(mut stopped: watch::Receiver<bool>) {
 
 async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Service> {
     let ttl = setting::ttl(arguments.ttl, &session.config)?.value;
-    let mut access = Access::open().read_only(arguments.read_only);
-    if let Some(path) = &arguments.token_file {
-        access = access.with_token_file(path).map_err(Failure::usage)?;
-    }
-    for host in &arguments.allow_host {
-        access = access.with_host(host);
-    }
+    let access = arguments.guard.access(&session.config)?;
+    let tls = arguments.guard.tls(&session.config)?;
+    guard::remark(session, &access, tls.as_ref());
     let store = session.place.open().await?;
     let mut builder = Node::builder()
         .cluster(&session.place.cluster)
@@ -161,6 +155,7 @@ async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Servi
     let node = builder.join(store).await?;
     let mut options = Options::default();
     options.access = access;
+    options.tls = tls;
     options.lease = arguments.lease.clone();
     options.ttl = ttl;
     options.trust_directory = arguments.trust_dir.clone();

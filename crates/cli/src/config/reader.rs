@@ -44,7 +44,8 @@ impl<'a> Reader<'a> {
         value: &'t Value<'a>,
     ) -> Result<&'t Table<'a>, String> {
         let table = value.get_ref().as_table();
-        table.ok_or_else(|| self.wrong(key, value, "write [run] on a line of its own"))
+        let advice = format!("write [{}] on a line of its own", key.get_ref());
+        table.ok_or_else(|| self.wrong(key, value, &advice))
     }
 
     /// Some text that names something.

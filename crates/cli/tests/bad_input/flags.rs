@@ -8,6 +8,8 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(running());
     #[cfg(feature = "serve")]
     cases.extend(serving());
+    #[cfg(feature = "serve")]
+    cases.extend(encrypting());
     cases
 }
 
@@ -40,6 +42,65 @@ fn serving() -> Vec<Case> {
             "line 2 has the same token as line 1",
             "a token of its own",
         ),
+    ]
+}
+
+/// Certificates and keys that are none, don't fit, or come alone.
+#[cfg(feature = "serve")]
+fn encrypting() -> Vec<Case> {
+    let serve = |flags: &[&str], value: &str, next: &str| {
+        let words = ["serve", "--listen", "127.0.0.1:0"].iter().chain(flags);
+        let words: Vec<&str> = words.copied().collect();
+        refused(&words, value, next)
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let issue = |name: &str| {
+        let (certificate, key) =
+            incumbent_proving::Authority::new().issue(name, directory.path(), name);
+        (std::fs::read(certificate).unwrap(), std::fs::read(key).unwrap())
+    };
+    let ((certificate, key), (_, other)) = (issue("server"), issue("other"));
+    let pair = ["--tls-cert", "a.crt", "--tls-key", "a.key"];
+    let with = |flags: &[&str], key: &[u8], value: &str, next: &str| {
+        serve(&[&pair, flags].concat(), value, next)
+            .file("a.crt", certificate.clone())
+            .file("a.key", key)
+            .by("chmod 600 a.key; exec \"$0\" \"$@\"")
+    };
+    let roles = |text: &str, value: &str, next: &str| {
+        let flags = ["--client-ca", "a.crt", "--certificate-roles", "roles"];
+        with(&flags, &key, value, next).file("roles", text)
+    };
+    let noise = b"-----BEGIN CERTIFICATE-----\nhunter2\n-----END CERTIFICATE-----\n";
+    let pem = "Name a PEM file";
+    vec![
+        serve(&["--tls-cert", "a.crt"], "--tls-cert a.crt", "give --tls-key too"),
+        serve(&["--tls-key", "a.key"], "--tls-key a.key", "give --tls-cert too"),
+        serve(&["--client-ca", "ca.crt"], "--client-ca ca.crt", "give --tls-cert and --tls-key"),
+        serve(&["--certificate-roles", "x"], "--certificate-roles x", "give --client-ca too"),
+        serve(&["--tls-cert", ""], "--tls-cert", "--help"),
+        serve(&pair, "a.crt", pem),
+        serve(&pair, "a.crt: there is no certificate in it", pem)
+            .file("a.crt", "")
+            .file("a.key", "")
+            .by("chmod 600 a.key; exec \"$0\" \"$@\""),
+        serve(&["--tls-cert", "/dev/zero", "--tls-key", "/dev/zero"], "/dev/zero", pem),
+        serve(&["--tls-cert", ".", "--tls-key", "."], "directory", pem),
+        serve(&pair, "--tls-key=a.key: others can read it", "chmod o-rwx")
+            .file("a.crt", certificate.clone())
+            .file("a.key", key.clone())
+            .by("chmod 644 a.key; exec \"$0\" \"$@\""),
+        with(&[], &other, "a.key is not the key of", "made together"),
+        with(&[], b"hunter2", "--tls-key=a.key", pem),
+        with(&["--client-ca", "none"], &key, "--client-ca=none", pem),
+        with(&["--client-ca", "noise"], &key, "--client-ca=noise", pem).file("noise", noise),
+        with(&["--client-ca", "noise"], &key, "--client-ca=noise", pem).file("noise", [0xff; 99]),
+        roles("operator alice", "--certificate-roles=roles: line 1", "cn:"),
+        roles("king cn:alice", "line 1 has no known role", "operator"),
+        roles("", "gives no role", "operator cn:alice"),
+        refused(&["serve"], "a.key", "give --tls-cert too").with("INCUMBENT_TLS_KEY", "a.key"),
+        refused(&["serve", "--config", "app.toml"], "a.key", "give --tls-cert too")
+            .file("app.toml", "[serve]\ntls-key = \"a.key\"\n"),
     ]
 }
 
