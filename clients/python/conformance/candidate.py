@@ -5,10 +5,12 @@ lease up and stand again; ``fork`` makes a child ask too, which has to be told n
 
 With ``--to-the-end`` its work goes on for as long as trust lasts, whatever it is told and whatever becomes of its
 stream. With ``--by-answers`` it uses no trust file. With ``--watchdog`` it reports progress until ``stick`` on its
-standard input makes it forget to; then it has to lose the lease for that reason, and for no other.
+standard input makes it forget to; then it has to lose the lease for that reason, and for no other. ``INCUMBENT_TEST_TLS`` names
+a directory with the certificates to use: ``ca.crt``, ``client.crt`` and ``client.key``.
 """
 
 import os
+import ssl
 import sys
 import threading
 import time
@@ -18,7 +20,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from incumbent import Hold, Problem, Sidecar, Unreachable  # noqa: E402
 from incumbent._trust import Trust, now  # noqa: E402
 
-sidecar, node, file = Sidecar(sys.argv[-3]), sys.argv[-2], sys.argv[-1]
+context = None
+if place := os.environ.get("INCUMBENT_TEST_TLS"):
+    context = ssl.create_default_context(cafile=f"{place}/ca.crt")
+    context.load_cert_chain(f"{place}/client.crt", f"{place}/client.key")
+sidecar, node, file = Sidecar(sys.argv[-3], context=context), sys.argv[-2], sys.argv[-1]
 to_the_end, watched = "--to-the-end" in sys.argv, "--watchdog" in sys.argv
 if "--by-answers" in sys.argv:
     Trust.map = lambda *_: None

@@ -2,6 +2,7 @@
 // `node candidate.js [--watchdog] SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand
 // again. With `--watchdog` it reports progress until `stick` on its standard input makes it forget to; then it has to lose
 // the lease for that reason, and for no other.
+// `INCUMBENT_TEST_TLS` names a directory with the certificates to use: `ca.crt`, `client.crt` and `client.key`.
 import * as fs from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,7 +11,9 @@ import { clock } from "../dist/trust.js";
 
 const [url, name, file] = process.argv.slice(-3);
 const watched = process.argv.includes("--watchdog");
-const sidecar = new Sidecar(url);
+const place = process.env.INCUMBENT_TEST_TLS;
+const read = (name) => fs.readFileSync(`${place}/${name}`);
+const sidecar = new Sidecar(url, place ? { tls: { ca: read("ca.crt"), cert: read("client.crt"), key: read("client.key") } } : {});
 const log = fs.openSync(file, "a");
 const note = (line) => fs.writeSync(log, `${line}\n`);
 const orders = [];

@@ -45,9 +45,9 @@ pub use names::cut;
 pub use pause::pause;
 pub use secret::{Secret, regular_file, secret_file, small_file, unreadable};
 pub use settled::settled;
-pub use tls::{TlsFiles, TlsNames};
 #[cfg(feature = "tls")]
 pub use tls::{Pem, encrypt, provider};
+pub use tls::{TlsFiles, TlsNames};
 pub use url::{
     Endpoint, Environment, Form, Kind, Options, Parameter, StoreUrl, absolute, decoded_bytes,
     encoded, has_secret, misunderstood, names_a_user, process_environment, shown, shown_scheme,

@@ -93,7 +93,10 @@ pub fn regular_file(path: &Path, most: u64) -> io::Result<(Vec<u8>, Metadata)> {
     let (metadata, mut bytes) = (file.metadata()?, Vec::new());
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(invalid(format!("it has more than {} KiB, too much for what it is", most >> 10)));
+        return Err(invalid(format!(
+            "it has more than {} KiB, too much for what it is",
+            most >> 10
+        )));
     }
     Ok((bytes, metadata))
 }

@@ -3,11 +3,14 @@
 // `candidate [--watchdog] SIDECAR NODE FILE`; `resign` on its standard input makes it give the lease up and stand again.
 // With `--watchdog` it reports progress until `stick` on its standard input makes it forget to; then it has to lose the
 // lease for that reason, and for no other.
+// INCUMBENT_TEST_TLS names a directory with the certificates to use: ca.crt, client.crt and client.key.
 package main
 
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"time"
@@ -25,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: candidate [--watchdog] SIDECAR NODE FILE")
 		os.Exit(64)
 	}
-	sidecar, err := incumbent.New(arguments[0])
+	sidecar, err := incumbent.New(arguments[0], encrypted()...)
 	check(err)
 	options.Name = arguments[1]
 	log, err := os.OpenFile(arguments[2], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -42,6 +45,20 @@ func main() {
 		stand(ctx, sidecar, options, orders, func(format string, values ...any) { fmt.Fprintf(log, format+"\n", values...) })
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+func encrypted() []incumbent.Option {
+	place := os.Getenv("INCUMBENT_TEST_TLS")
+	if place == "" {
+		return nil
+	}
+	text, err := os.ReadFile(place + "/ca.crt")
+	check(err)
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(text)
+	certificate, err := tls.LoadX509KeyPair(place+"/client.crt", place+"/client.key")
+	check(err)
+	return []incumbent.Option{incumbent.TLS(&tls.Config{RootCAs: authorities, Certificates: []tls.Certificate{certificate}})}
 }
 
 func stand(ctx context.Context, sidecar *incumbent.Sidecar, options incumbent.Options, orders <-chan string, note func(string, ...any)) {

@@ -14,6 +14,7 @@
 #![cfg(target_os = "linux")]
 
 mod duties;
+mod encrypted;
 mod faults;
 mod stage;
 mod watchdog;
