@@ -34,7 +34,7 @@ pub(crate) async fn note(call: &Call, act: &str, target: &str, detail: &str, out
         outcome,
         "asked over HTTP"
     );
-    if let Err(error) = call.service.cluster().note(noted).await {
+    if let Err(error) = call.cluster().note(noted).await {
         tracing::warn!(action = "audit", %error, act, target, "can't be written down");
     }
 }
@@ -42,7 +42,7 @@ pub(crate) async fn note(call: &Call, act: &str, target: &str, detail: &str, out
 /// `GET /v1/audit`.
 pub(crate) async fn audit(call: Call) -> Answer {
     call.know(&[])?;
-    let acts = call.service.cluster().audit().await?;
+    let acts = call.cluster().audit().await?;
     let acts = acts.into_iter().rev().map(|act| ActDocument {
         at_ms: act.at_ms,
         who: act.who,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use incumbent::Cluster;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,10 +15,13 @@ use crate::access::Who;
 use crate::peer::Peer;
 use crate::problem::{MEDIA_TYPE, Problem};
 use crate::service::Service;
+use crate::watched::Watched;
 
 /// A request that was let in.
 pub(crate) struct Call {
     pub(crate) service: Service,
+    /// The cluster that it is about.
+    pub(crate) watched: Arc<Watched>,
     /// The path as it was asked for, with what this is mounted under.
     pub(crate) path: String,
     pub(crate) parameters: Vec<(String, String)>,
@@ -32,6 +36,11 @@ pub(crate) struct Call {
 pub(crate) type Answer = Result<Response, Problem>;
 
 impl Call {
+    /// The cluster that it is about.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.watched.cluster
+    }
+
     /// A part of the path. The table of routes names them, so that one is always there.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         let found = self.parameters.iter().find(|(known, _)| known == name);

@@ -11,7 +11,7 @@ pub(crate) use asked::{
     HoldRequest, NothingRequest, OnClose, PinRequest, ProgressRequest, ReportRequest, Reported,
     ServeRequest, ToRequest, TrustRequest, Wait,
 };
-pub(crate) use made::millis;
+pub(crate) use made::{millis, overdue};
 
 answer! {
     /// A lease with its leader and its last changes.
@@ -254,10 +254,12 @@ answer! {
         /// When they were read.
         as_of_ms: u64,
     }
-    /// This server, and the cluster that it serves.
+    /// This server, and the cluster that is asked about.
     ClusterDocument {
         /// The cluster's name.
         cluster: String,
+        /// The cluster that this server's node has joined: holds and duties are served there.
+        joined: String,
         /// The kind of store.
         store: String,
         /// The name of this server's node.
@@ -274,10 +276,26 @@ answer! {
         last_beat_ms: u64,
         /// What the store says, if it fails.
         store_fails: Option<String>,
-        /// The clusters that are served here.
+        /// The clusters that can be looked at here, and first the joined one.
         clusters: Vec<String>,
         /// How many holds there are.
         holds: usize,
+    }
+    /// All clusters that can be looked at here.
+    ClustersDocument {
+        /// First the one that this server's node has joined.
+        clusters: Vec<ClusterStateDocument>,
+    }
+    /// How a cluster stands.
+    ClusterStateDocument {
+        /// Its name.
+        cluster: String,
+        /// Whether this server's node has joined it.
+        joined: bool,
+        /// `ok`, `busy`, `warn`, `bad`, `empty` or `unknown`.
+        state: &'static str,
+        /// The same in words.
+        says: String,
     }
     /// Whether a lease is held here.
     RoleDocument {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
-use incumbent::{StoreHealth, clock};
+use incumbent::{Moment, StoreHealth, clock};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -17,11 +17,15 @@ use crate::holds::Place;
 use crate::lines::{Format, Lines};
 use crate::service::Service;
 use crate::snapshot::Snapshot;
+use crate::watched::Watched;
 
 mod difference;
 
 /// So many events are remembered.
 const REMEMBERED: usize = 4096;
+
+/// So long they are remembered while nobody reads.
+const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 
 /// Between two looks at the store: no longer, whatever became of its hints, and no shorter.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -45,6 +49,8 @@ pub(crate) struct News {
 #[derive(Debug, Default)]
 struct State {
     known: Option<Arc<Snapshot>>,
+    /// When that was taken in.
+    taken: Option<Moment>,
     events: VecDeque<Event>,
 }
 
@@ -61,12 +67,12 @@ pub(crate) async fn events(call: Call) -> Answer {
     call.know(&["after"])?;
     let place = call.service.holds().place(party(call.peer.as_deref()))?;
     let (sender, receiver) = mpsc::channel(WAITING);
-    let after = seen(&call.headers, call.query("after"), &call.service.news().run);
-    let reader = Reader::new(&call.service, place);
+    let after = seen(&call.headers, call.query("after"), &call.watched.news.run);
+    let reader = Reader::new(&call.service, &call.watched, place);
     let service = call.service.clone();
     call.service.spawn(async move {
         let reader = reader;
-        read(&service, after, &sender).await;
+        read(&service, &reader.watched, after, &sender).await;
         drop(reader);
     });
     Ok(Lines::response(Format::Events, receiver, ()))
@@ -74,24 +80,25 @@ pub(crate) async fn events(call: Call) -> Answer {
 
 /// Somebody who reads.
 struct Reader {
-    service: Service,
+    watched: Arc<Watched>,
     _place: Place,
 }
 
 impl Reader {
-    fn new(service: &Service, place: Place) -> Self {
-        let news = service.news();
+    fn new(service: &Service, watched: &Arc<Watched>, place: Place) -> Self {
+        let news = &watched.news;
         news.readers.fetch_add(1, Ordering::AcqRel);
         if !news.looking.swap(true, Ordering::AcqRel) {
-            service.spawn(look(service.clone()));
+            news.forget_what_is_old();
+            service.spawn(look(Arc::clone(watched)));
         }
-        Self { service: service.clone(), _place: place }
+        Self { watched: Arc::clone(watched), _place: place }
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.service.news().readers.fetch_sub(1, Ordering::AcqRel);
+        self.watched.news.readers.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -103,14 +110,19 @@ fn seen(headers: &HeaderMap, after: Option<&str>, run: &str) -> Option<u64> {
 }
 
 /// Sends all that is new, until nobody reads.
-async fn read(service: &Service, after: Option<u64>, sender: &mpsc::Sender<Bytes>) {
-    let news = service.news();
+async fn read(
+    service: &Service,
+    watched: &Watched,
+    after: Option<u64>,
+    sender: &mpsc::Sender<Bytes>,
+) {
+    let news = &watched.news;
     let mut last = news.last.subscribe();
     let mut after = after;
     loop {
         let _ = last.borrow_and_update();
         if news.is_ready() {
-            for line in news.since(service, &mut after) {
+            for line in news.since(watched, &mut after) {
                 let sent = tokio::time::timeout(PATIENCE, sender.send(line)).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
@@ -158,7 +170,7 @@ impl News {
     }
 
     /// What a reader doesn't have yet; all of it where the events in between are forgotten.
-    fn since(&self, service: &Service, after: &mut Option<u64>) -> Vec<Bytes> {
+    fn since(&self, watched: &Watched, after: &mut Option<u64>) -> Vec<Bytes> {
         let state = self.state();
         let last = *self.last.borrow();
         let oldest = state.events.front().map_or(last + 1, |event| event.number);
@@ -168,10 +180,20 @@ impl News {
         let Some(known) = known else {
             let Some(snapshot) = state.known.clone() else { return Vec::new() };
             drop(state);
-            return vec![line(&id(last), "state", &whole(service, &snapshot))];
+            return vec![line(&id(last), "state", &whole(watched, &snapshot))];
         };
         let events = state.events.iter().filter(|event| event.number > known);
         events.map(|event| line(&id(event.number), event.name, &event.data)).collect()
+    }
+
+    /// Nobody looked for a while: who comes waits for a fresh look, and isn't shown how things were then.
+    fn forget_what_is_old(&self) {
+        let mut state = self.state();
+        if state.taken.is_some_and(|taken| clock::now().since(taken) > REMEMBERED_FOR) {
+            *state = State::default();
+            // What happened meanwhile has no number. It counts as one, so that nobody is taken to know it.
+            self.last.send_modify(|last| *last += 1);
+        }
     }
 
     /// Takes in how things are now.
@@ -187,7 +209,7 @@ impl News {
         let over = state.events.len().saturating_sub(REMEMBERED);
         state.events.drain(..over);
         let first = state.known.is_none();
-        state.known = Some(Arc::new(snapshot));
+        (state.known, state.taken) = (Some(Arc::new(snapshot)), Some(clock::now()));
         drop(state);
         self.last.send_if_modified(|last| {
             let news = first || *last != number;
@@ -201,9 +223,9 @@ fn line(id: &str, name: &str, data: &Value) -> Bytes {
     Bytes::from(format!("{id}event: {name}\ndata: {data}\n\n"))
 }
 
-fn whole(service: &Service, snapshot: &Snapshot) -> Value {
+fn whole(watched: &Watched, snapshot: &Snapshot) -> Value {
     json!({
-        "cluster": service.cluster().name(),
+        "cluster": watched.cluster.name(),
         "leases": snapshot.lease_documents(),
         "members": snapshot.member_documents(),
         "duties": snapshot.duty_documents(),
@@ -213,15 +235,15 @@ fn whole(service: &Service, snapshot: &Snapshot) -> Value {
 }
 
 /// Looks at the cluster for as long as anybody reads.
-async fn look(service: Service) {
-    let (cluster, news) = (service.cluster(), service.news());
+async fn look(watched: Arc<Watched>) {
+    let (cluster, news) = (&watched.cluster, &watched.news);
     let hints = Arc::new(Notify::new());
     let wake = Arc::clone(&hints);
     // Subscribed before the first look, so that nothing falls in between.
     let _guard = cluster.store().hints(cluster.name(), Arc::new(move || wake.notify_one()));
     loop {
         // What can't be read is tried again; the beats say that the store is away.
-        if let Ok(snapshot) = Snapshot::read(cluster).await {
+        if let Ok(snapshot) = watched.read().await {
             news.take(snapshot);
         }
         tokio::time::sleep(SHORTEST).await;

@@ -18,7 +18,10 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// The leases that are followed.
 #[derive(Debug, Default)]
-pub(crate) struct Follows(Mutex<HashMap<String, Arc<Followed>>>);
+pub(crate) struct Follows(Mutex<HashMap<Place, Arc<Followed>>>);
+
+/// The cluster, and the lease in it.
+type Place = (String, String);
 
 /// A lease that is followed for as long as somebody has this.
 #[derive(Debug)]
@@ -32,7 +35,8 @@ impl Follows {
     pub(crate) fn follow(&self, cluster: &Cluster, lease: &str) -> Result<Arc<Followed>, Problem> {
         let mut follows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::now().as_nanos();
-        if let Some(known) = follows.get(lease) {
+        let place = (cluster.name().to_owned(), lease.to_owned());
+        if let Some(known) = follows.get(&place) {
             known.asked.store(now, Ordering::Relaxed);
             return Ok(Arc::clone(known));
         }
@@ -45,11 +49,11 @@ impl Follows {
         follows.retain(|_, it| !idle(it));
         if follows.len() >= MOST {
             let oldest = follows.iter().min_by_key(|(_, it)| it.asked.load(Ordering::Relaxed));
-            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
-                follows.remove(&name);
+            if let Some(oldest) = oldest.map(|(place, _)| place.clone()) {
+                follows.remove(&oldest);
             }
         }
-        follows.insert(lease.to_owned(), Arc::clone(&followed));
+        follows.insert(place, Arc::clone(&followed));
         Ok(followed)
     }
 }

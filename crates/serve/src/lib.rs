@@ -29,6 +29,7 @@ mod audit;
 mod body;
 mod call;
 mod certified;
+mod clusters;
 mod crowd;
 mod cursor;
 mod document;
@@ -62,9 +63,12 @@ mod steering;
 #[cfg(feature = "tls")]
 mod tls;
 mod trust_file;
+mod verdict;
+mod watched;
 
 pub use access::{Access, AccessError, Role};
 pub use agent::agent_check;
+pub use clusters::MOST_CLUSTERS;
 pub use crowd::raise_file_limit;
 pub use listen::{Address, Listener, ServeError};
 pub use service::{Options, Service};

@@ -13,7 +13,6 @@ use crate::documents::{
 };
 use crate::holding::{LONGEST_WAIT, party};
 use crate::problem::{NOT_FOUND, Problem};
-use crate::service::Service;
 use crate::span;
 
 /// `GET /v1/cluster`.
@@ -22,7 +21,8 @@ pub(crate) async fn cluster(call: Call) -> Answer {
     let (service, node) = (&call.service, call.service.node());
     let health = node.health();
     let document = ClusterDocument {
-        cluster: service.cluster().name().to_owned(),
+        cluster: call.cluster().name().to_owned(),
+        joined: service.cluster().name().to_owned(),
         store: service.cluster().store().capabilities().kind.to_owned(),
         node: node.name().to_owned(),
         member: node.member().map(|member| member.as_str().to_owned()),
@@ -34,7 +34,7 @@ pub(crate) async fn cluster(call: Call) -> Answer {
             StoreHealth::Fails { error, .. } => Some(error),
             _ => None,
         },
-        clusters: vec![service.cluster().name().to_owned()],
+        clusters: service.clusters().names(),
         holds: service.holds().count(),
     };
     Ok(json(StatusCode::OK, &document))
@@ -43,7 +43,7 @@ pub(crate) async fn cluster(call: Call) -> Answer {
 /// `GET /v1/leases`.
 pub(crate) async fn leases(call: Call) -> Answer {
     call.know(&[])?;
-    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    let snapshot = call.watched.recent().await?;
     Ok(json(StatusCode::OK, &snapshot.leases_document()))
 }
 
@@ -56,13 +56,13 @@ pub(crate) async fn lease(call: Call) -> Answer {
         None => Duration::ZERO,
     };
     let state = match call.query("after") {
-        None => service.cluster().lease(lease).await?,
+        None => call.cluster().lease(lease).await?,
         Some(after) => {
             let after = Cursor::read(after)?;
             let _place = service.holds().place(party(call.peer.as_deref()))?;
-            match tokio::time::timeout(wait, changed(service, lease, after)).await {
+            match tokio::time::timeout(wait, changed(&call, lease, after)).await {
                 Ok(changed) => changed?,
-                Err(_) => service.cluster().lease(lease).await?,
+                Err(_) => call.cluster().lease(lease).await?,
             }
         }
     };
@@ -75,8 +75,8 @@ pub(crate) async fn lease(call: Call) -> Answer {
 
 /// Waits until a lease isn't as it was. What this server has seen of it may be older than what the client knows, from
 /// another server or by a hold: that is no news, and so the store is asked first (O56).
-async fn changed(service: &Service, lease: &str, after: Cursor) -> Result<LeaseState, Problem> {
-    let followed = service.follow(lease)?;
+async fn changed(call: &Call, lease: &str, after: Cursor) -> Result<LeaseState, Problem> {
+    let followed = call.service.follow_in(call.cluster(), lease)?;
     let mut older = None;
     loop {
         let is_news = |state: &LeaseState| ![Some(after), older].contains(&Some(Cursor::of(state)));
@@ -84,27 +84,27 @@ async fn changed(service: &Service, lease: &str, after: Cursor) -> Result<LeaseS
         if Cursor::of(&state) > after {
             return Ok(state);
         }
-        let fresh = service.cluster().lease(lease).await?;
+        let fresh = call.cluster().lease(lease).await?;
         if Cursor::of(&fresh) != after {
             return Ok(fresh);
         }
         older = Some(Cursor::of(&state));
     }
     // This process is shutting down.
-    Ok(service.cluster().lease(lease).await?)
+    Ok(call.cluster().lease(lease).await?)
 }
 
 /// `GET /v1/members`.
 pub(crate) async fn members(call: Call) -> Answer {
     call.know(&[])?;
-    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    let snapshot = call.watched.recent().await?;
     Ok(json(StatusCode::OK, &snapshot.members_document()))
 }
 
 /// `GET /v1/duties`.
 pub(crate) async fn duties(call: Call) -> Answer {
     call.know(&[])?;
-    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    let snapshot = call.watched.recent().await?;
     Ok(json(StatusCode::OK, &snapshot.duties_document()))
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn duties(call: Call) -> Answer {
 pub(crate) async fn duty(call: Call) -> Answer {
     call.know(&[])?;
     let duty = call.parameter("duty");
-    let standing = call.service.cluster().duty(duty).await?.ok_or_else(|| unknown(duty))?;
+    let standing = call.cluster().duty(duty).await?.ok_or_else(|| unknown(duty))?;
     Ok(json(StatusCode::OK, &DutyDocument::from(&standing)))
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn duty(call: Call) -> Answer {
 pub(crate) async fn explain(call: Call) -> Answer {
     call.know(&[])?;
     let duty = call.parameter("duty");
-    let explained = call.service.cluster().explain(duty).await?.ok_or_else(|| unknown(duty))?;
+    let explained = call.cluster().explain(duty).await?.ok_or_else(|| unknown(duty))?;
     let document = ExplanationDocument {
         duty: DutyDocument::from(&explained.duty),
         explanation: explained.lines,
@@ -170,7 +170,7 @@ pub(crate) async fn plan(call: Call) -> Answer {
             _ => {}
         }
     }
-    let preview = call.service.cluster().plan_if(wishes, |wish| without.contains(wish)).await?;
+    let preview = call.cluster().plan_if(wishes, |wish| without.contains(wish)).await?;
     Ok(json(StatusCode::OK, &PlanDocument::from(preview)))
 }
 
@@ -180,7 +180,7 @@ pub(crate) async fn history(call: Call) -> Answer {
     for (what, name) in ["lease", "duty"].map(|what| (what, call.query(what))) {
         name.map_or(Ok(()), |name| incumbent::check_name(what, name))?;
     }
-    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    let snapshot = call.watched.recent().await?;
     let (lease, duty) = (call.query("lease"), call.query("duty"));
     let leases = snapshot.leases.iter().filter(|state| match (lease, duty) {
         (Some(lease), _) => state.lease == lease,
@@ -201,6 +201,6 @@ pub(crate) async fn history(call: Call) -> Answer {
 /// `GET /v1/intents`.
 pub(crate) async fn intents(call: Call) -> Answer {
     call.know(&[])?;
-    let snapshot = call.service.snapshots().recent(call.service.cluster()).await?;
+    let snapshot = call.watched.recent().await?;
     Ok(json(StatusCode::OK, &IntentsDocument { intents: snapshot.intent_documents() }))
 }

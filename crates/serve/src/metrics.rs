@@ -29,7 +29,7 @@ pub(crate) async fn show(call: Call) -> Answer {
     let mut page = Page::of(&call.service);
     page.node(&call.service.node().metrics());
     page.holds(&call.service);
-    let recent = call.service.snapshots().recent(call.service.cluster());
+    let recent = call.service.watched().recent();
     if let Ok(Ok(snapshot)) = tokio::time::timeout(PATIENCE, recent).await {
         page.cluster(&snapshot);
     }

@@ -7,7 +7,7 @@ use crate::access::Role;
 use crate::call::{Answer, Call, json as answer};
 use crate::document::Schemas;
 use crate::problem;
-use crate::route::Route;
+use crate::route::{CLUSTER, Route};
 use crate::routes;
 
 /// `GET /openapi.json`.
@@ -114,6 +114,9 @@ fn plain(route: &Route) -> Value {
 fn problems(route: &Route) -> Vec<u16> {
     let mut statuses = vec![400, 421];
     statuses.extend(route.problems);
+    if route.any_cluster {
+        statuses.push(404);
+    }
     if route.role.is_some() {
         statuses.extend([401, 403]);
     }
@@ -135,7 +138,8 @@ fn parameters(route: &Route) -> Vec<Value> {
         let named = json!({ "type": "string", "minLength": 1 });
         json!({ "name": name, "in": "path", "required": true, "schema": named })
     });
-    let query = route.query.iter().map(
+    let cluster = route.any_cluster.then_some(&CLUSTER);
+    let query = route.query.iter().chain(cluster).map(
         |(name, said)| json!({ "name": name, "in": "query", "description": said, "schema": text }),
     );
     path.chain(query).collect()

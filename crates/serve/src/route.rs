@@ -27,6 +27,10 @@ const BODY: usize = 64 * 1024;
 /// The largest that lists the duties of a family.
 const LIST: usize = 1024 * 1024;
 
+/// What the query of all that is about a cluster may have.
+pub(crate) const CLUSTER: (&str, &str) =
+    ("cluster", "of this cluster, one of those that /v1/clusters names; without it the joined one");
+
 /// One row of the table.
 pub(crate) struct Route {
     pub(crate) method: Method,
@@ -38,6 +42,8 @@ pub(crate) struct Route {
     pub(crate) body: Option<Shape>,
     /// What the query may have, and what that means.
     pub(crate) query: &'static [(&'static str, &'static str)],
+    /// Whether it is about a cluster that the query may name, and otherwise about the joined one.
+    pub(crate) any_cluster: bool,
     /// What is answered.
     pub(crate) answers: Vec<(u16, Option<Shape>, &'static str)>,
     /// The kinds of problems beside those that any request may have.
@@ -101,11 +107,25 @@ async fn admitted(service: &Service, route: &Route, request: Request) -> Answer 
         parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let most = if route.path.ends_with("/serve") { LIST } else { BODY };
     let body = body::read(body, most, body::PATIENCE).await?;
-    let query = query(parts.uri.query().unwrap_or_default())?;
+    let mut query = query(parts.uri.query().unwrap_or_default())?;
+    let named = if route.any_cluster { take_cluster(&mut query)? } else { None };
+    let watched = Arc::clone(service.clusters().find(named.as_deref())?);
     let original = parts.extensions.get::<OriginalUri>().map(|uri| uri.0.path().to_owned());
     let path = original.unwrap_or_else(|| parts.uri.path().to_owned());
     let (service, headers) = (service.clone(), parts.headers);
-    (route.run)(Call { service, path, parameters, query, headers, body, peer, who }).await
+    (route.run)(Call { service, watched, path, parameters, query, headers, body, peer, who }).await
+}
+
+/// The cluster that the query names, which is no business of what answers it.
+fn take_cluster(query: &mut Vec<(String, String)>) -> Result<Option<String>, Problem> {
+    let (named, rest): (Vec<_>, Vec<_>) =
+        std::mem::take(query).into_iter().partition(|(name, _)| name == CLUSTER.0);
+    *query = rest;
+    // Which of two is meant isn't to be guessed where something may be changed.
+    if named.len() > 1 {
+        return Err(Problem::bad("the query names the cluster twice: name it once"));
+    }
+    Ok(named.into_iter().next().map(|(_, name)| name))
 }
 
 async fn no_path(uri: Uri) -> Response {

@@ -5,14 +5,16 @@ use axum::http::Method;
 use crate::access::Role;
 use crate::document::Schema;
 use crate::documents::{
-    AskedDocument, AuditDocument, ClusterDocument, DutiesDocument, DutyDocument,
+    AskedDocument, AuditDocument, ClusterDocument, ClustersDocument, DutiesDocument, DutyDocument,
     ExplanationDocument, HealthDocument, HistoryDocument, HoldDocument, HoldRequest,
     IntentsDocument, LeaseDocument, LeasesDocument, MembersDocument, NameDocument, NothingRequest,
     PinRequest, PlanDocument, ProgressRequest, ReportRequest, RoleDocument, ServeRequest,
     ToRequest, TrustDocument, TrustRequest,
 };
 use crate::route::{Route, Run, Shape, run};
-use crate::{audit, events, holding, looking, metrics, openapi, page, roles, serving, steering};
+use crate::{
+    audit, clusters, events, holding, looking, metrics, openapi, page, roles, serving, steering,
+};
 
 const PLAN: &[(&str, &str)] = &[
     ("drain", "as if this node were drained"),
@@ -44,6 +46,7 @@ fn get(path: &'static str, summary: &'static str, answer: Run) -> Route {
         summary,
         body: None,
         query: &[],
+        any_cluster: false,
         answers: Vec::new(),
         problems: &[],
         run: answer,
@@ -78,6 +81,11 @@ impl Route {
 
     fn query(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
         self.query = query;
+        self
+    }
+
+    fn in_any_cluster(mut self) -> Self {
+        self.any_cluster = true;
         self
     }
 
@@ -127,8 +135,16 @@ fn roles() -> Vec<Route> {
 }
 
 fn lookings() -> Vec<Route> {
+    let clusters = get("/v1/clusters", "All clusters, and how each stands", run(clusters::show))
+        .answers(200, ClustersDocument::schema, "first the joined one");
+    let mut table = vec![clusters];
+    table.extend(lookings_in_a_cluster().into_iter().map(Route::in_any_cluster));
+    table
+}
+
+fn lookings_in_a_cluster() -> Vec<Route> {
     vec![
-        get("/v1/cluster", "This server and its cluster", run(looking::cluster)).answers(
+        get("/v1/cluster", "This server and a cluster", run(looking::cluster)).answers(
             200,
             ClusterDocument::schema,
             "from memory",
@@ -251,6 +267,7 @@ fn steerings() -> Vec<Route> {
         get(path, summary, answer)
             .of(method)
             .by(Some(Role::Operator))
+            .in_any_cluster()
             .answers(202, AskedDocument::schema, "asked for")
             .problems(&[404, 409, 412, 503])
     };

@@ -10,17 +10,17 @@ use incumbent::{Cluster, Node};
 use tokio::runtime::Handle;
 
 use crate::access::Access;
+use crate::clusters::Clusters;
 use crate::crowd::Crowd;
-use crate::events::News;
 use crate::follow::{Followed, Follows};
 use crate::hold::{draw, hex};
 use crate::holds::{EACH, Holds};
 use crate::problem::Problem;
 use crate::route;
-use crate::snapshot::Snapshots;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 use crate::trust_file::TrustFiles;
+use crate::watched::Watched;
 
 /// How a cluster is served. All has a default.
 #[derive(Clone, Debug)]
@@ -41,6 +41,9 @@ pub struct Options {
     /// Encrypts what comes in on TCP, and may ask for certificates.
     #[cfg(feature = "tls")]
     pub tls: Option<Tls>,
+    /// Other clusters of the same store, to be looked at and steered here too
+    /// ([`MOST_CLUSTERS`](crate::MOST_CLUSTERS) in all). Leases are held and duties served in the node's own.
+    pub also: Vec<String>,
 }
 
 impl Default for Options {
@@ -54,6 +57,7 @@ impl Default for Options {
             trust_directory: None,
             #[cfg(feature = "tls")]
             tls: None,
+            also: Vec::new(),
         }
     }
 }
@@ -69,8 +73,7 @@ struct Inner {
     runtime: Handle,
     holds: Arc<Holds>,
     follows: Follows,
-    snapshots: Snapshots,
-    news: News,
+    clusters: Clusters,
     trust_files: TrustFiles,
     crowd: Arc<Crowd>,
 }
@@ -79,12 +82,13 @@ impl Service {
     /// Serves the cluster of a node. Its tasks run on the tokio runtime on which this is called.
     ///
     /// # Errors
-    /// If it isn't called on a tokio runtime, or the system gives no randomness.
+    /// If it isn't called on a tokio runtime, the system gives no randomness, or another cluster has no valid name.
     pub fn new(node: Node, options: Options) -> std::io::Result<Self> {
         let runtime = Handle::try_current().map_err(std::io::Error::other)?;
         let run = draw().ok_or_else(|| std::io::Error::other("the system gives no randomness"))?;
         let run = hex(&run);
         let trust_files = TrustFiles::new(options.trust_directory.as_deref(), &run);
+        let clusters = Clusters::new(&node, &options.also, run.get(..8).unwrap_or_default())?;
         let holds = Arc::new(Holds::with_most_each(options.streams_each));
         #[cfg(feature = "tls")]
         if let Some(tls) = &options.tls {
@@ -96,8 +100,7 @@ impl Service {
             runtime,
             holds,
             follows: Follows::default(),
-            snapshots: Snapshots::default(),
-            news: News::new(run.get(..8).unwrap_or_default()),
+            clusters,
             trust_files,
             crowd: Arc::default(),
         })))
@@ -126,6 +129,7 @@ impl Service {
         self.0.holds.holder(lease).is_some() || self.0.node.is_leader(lease)
     }
 
+    /// The cluster that the node has joined: all that is held or served is in this one.
     pub(crate) fn cluster(&self) -> &Cluster {
         self.0.node.cluster()
     }
@@ -165,12 +169,14 @@ impl Service {
         &self.0.holds
     }
 
-    pub(crate) fn snapshots(&self) -> &Snapshots {
-        &self.0.snapshots
+    /// All clusters that can be looked at.
+    pub(crate) fn clusters(&self) -> &Clusters {
+        &self.0.clusters
     }
 
-    pub(crate) fn news(&self) -> &News {
-        &self.0.news
+    /// The node's own cluster, as it is looked at.
+    pub(crate) fn watched(&self) -> &Arc<Watched> {
+        self.0.clusters.joined()
     }
 
     pub(crate) fn trust_files(&self) -> &TrustFiles {
@@ -181,8 +187,18 @@ impl Service {
         &self.0.crowd
     }
 
+    /// Follows a lease of the node's own cluster.
     pub(crate) fn follow(&self, lease: &str) -> Result<Arc<Followed>, Problem> {
-        self.0.follows.follow(self.cluster(), lease)
+        self.follow_in(self.cluster(), lease)
+    }
+
+    /// Follows a lease of any cluster.
+    pub(crate) fn follow_in(
+        &self,
+        cluster: &Cluster,
+        lease: &str,
+    ) -> Result<Arc<Followed>, Problem> {
+        self.0.follows.follow(cluster, lease)
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -1,23 +1,11 @@
-//! The whole cluster, read once for all who ask at about the same time.
+//! The whole cluster, as it was read.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use incumbent::{Ask, Cluster, ClusterError, LeaseState, Member, Moment, Workload, clock};
-use tokio::sync::Mutex;
+use incumbent::{Ask, Cluster, ClusterError, LeaseState, Member, Workload, clock};
 
 use crate::documents::{
     DutiesDocument, DutyDocument, IntentDocument, LeaseDocument, LeasesDocument, MemberDocument,
     MembersDocument,
 };
-use crate::problem::Problem;
-
-/// Requests within this share one reading.
-const SHARED: Duration = Duration::from_millis(200);
-
-/// The last reading.
-#[derive(Debug, Default)]
-pub(crate) struct Snapshots(Mutex<Option<(Moment, Arc<Snapshot>)>>);
 
 /// The whole cluster, as it was read.
 #[derive(Debug)]
@@ -26,23 +14,6 @@ pub(crate) struct Snapshot {
     pub(crate) members: Vec<Member>,
     pub(crate) work: Workload,
     pub(crate) at_ms: u64,
-}
-
-impl Snapshots {
-    /// One that isn't older than a moment.
-    pub(crate) async fn recent(&self, cluster: &Cluster) -> Result<Arc<Snapshot>, Problem> {
-        // Who comes meanwhile waits for the same reading.
-        let mut last = self.0.lock().await;
-        if let Some((at, known)) = last.as_ref().filter(|(at, _)| clock::now().since(*at) < SHARED)
-        {
-            let _ = at;
-            return Ok(Arc::clone(known));
-        }
-        let at = clock::now();
-        let fresh = Arc::new(Snapshot::read(cluster).await?);
-        *last = Some((at, Arc::clone(&fresh)));
-        Ok(fresh)
-    }
 }
 
 impl Snapshot {

@@ -1,5 +1,7 @@
 //! What operators ask for. It is left in the store, and carried out by whoever leads.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use incumbent::{Asked, Strictness};
 
@@ -13,7 +15,7 @@ pub(crate) async fn resign(call: Call) -> Answer {
     call.know(&[])?;
     let NothingRequest {} = call.body()?;
     let (lease, term) = (call.parameter("lease").to_owned(), if_match(&call)?);
-    let cluster = call.service.cluster();
+    let cluster = call.cluster();
     let asked = match term {
         Some(term) => cluster.request_end(&lease, term, None).await,
         None => cluster.request_resign(&lease).await,
@@ -26,7 +28,7 @@ pub(crate) async fn transfer(call: Call) -> Answer {
     call.know(&[])?;
     let ToRequest { to } = call.body()?;
     let (lease, term) = (call.parameter("lease").to_owned(), if_match(&call)?);
-    let cluster = call.service.cluster();
+    let cluster = call.cluster();
     let asked = match term {
         Some(term) => cluster.request_end(&lease, term, Some(&to)).await,
         None => cluster.request_transfer(&lease, &to).await,
@@ -40,11 +42,11 @@ pub(crate) async fn evict(call: Call) -> Answer {
     call.know(&[])?;
     let NothingRequest {} = call.body()?;
     let id = call.parameter("id").to_owned();
-    let evicted = call.service.cluster().evict(&id).await.map_err(Problem::from);
+    let evicted = call.cluster().evict(&id).await.map_err(Problem::from);
     let outcome = if evicted.is_ok() { "done" } else { "failed" };
     note(&call, "evict", &id, "", outcome).await;
     evicted?;
-    Ok(asked("evict", id, Vec::new(), Vec::new(), "/v1/members"))
+    Ok(asked(&call, "evict", id, Vec::new(), Vec::new(), "/v1/members"))
 }
 
 /// `PUT /v1/duties/{duty}/pin`.
@@ -53,7 +55,7 @@ pub(crate) async fn pin(call: Call) -> Answer {
     let PinRequest { node, required } = call.body()?;
     let (duty, required) = (call.parameter("duty").to_owned(), required.unwrap_or_default());
     let strictness = if required { Strictness::Required } else { Strictness::Preferred };
-    let wished = call.service.cluster().pin(&duty, &node, strictness).await;
+    let wished = call.cluster().pin(&duty, &node, strictness).await;
     let detail = format!("on {node}{}", if required { ", nowhere else" } else { "" });
     wish(&call, "pin", duty, &detail, wished.map_err(Problem::from)).await
 }
@@ -63,7 +65,7 @@ pub(crate) async fn move_duty(call: Call) -> Answer {
     call.know(&[])?;
     let ToRequest { to } = call.body()?;
     let duty = call.parameter("duty").to_owned();
-    let wished = call.service.cluster().move_duty(&duty, &to).await;
+    let wished = call.cluster().move_duty(&duty, &to).await;
     wish(&call, "move", duty, &format!("to {to}"), wished.map_err(Problem::from)).await
 }
 
@@ -76,7 +78,7 @@ macro_rules! wishes {
                 call.know(&[])?;
                 wishes!(@body call $body);
                 let target = call.parameter($part).to_owned();
-                let wished = call.service.cluster().$method(&target).await;
+                let wished = call.cluster().$method(&target).await;
                 wish(&call, $said, target, "", wished.map_err(Problem::from)).await
             }
         )*
@@ -106,14 +108,14 @@ wishes! {
 pub(crate) async fn freeze(call: Call) -> Answer {
     call.know(&[])?;
     let NothingRequest {} = call.body()?;
-    let wished = call.service.cluster().freeze().await.map_err(Problem::from);
+    let wished = call.cluster().freeze().await.map_err(Problem::from);
     wish(&call, "freeze", String::new(), "", wished).await
 }
 
 /// `DELETE /v1/freeze`.
 pub(crate) async fn thaw(call: Call) -> Answer {
     call.know(&[])?;
-    let wished = call.service.cluster().thaw().await.map_err(Problem::from);
+    let wished = call.cluster().thaw().await.map_err(Problem::from);
     wish(&call, "thaw", String::new(), "", wished).await
 }
 
@@ -121,7 +123,7 @@ pub(crate) async fn thaw(call: Call) -> Answer {
 pub(crate) async fn withdraw(call: Call) -> Answer {
     call.know(&[])?;
     let id = call.parameter("id").to_owned();
-    let done = call.service.cluster().withdraw(&id).await.map_err(Problem::from);
+    let done = call.cluster().withdraw(&id).await.map_err(Problem::from);
     let outcome = match &done {
         Ok(true) => "done",
         Ok(false) => "not in force",
@@ -132,7 +134,7 @@ pub(crate) async fn withdraw(call: Call) -> Answer {
         let said = format!("no intent {id:?} is in force: GET /v1/intents lists those that are");
         return Err(Problem::new(&NOT_FOUND, said));
     }
-    Ok(asked("withdraw", id.clone(), vec![id], Vec::new(), "/v1/intents"))
+    Ok(asked(&call, "withdraw", id.clone(), vec![id], Vec::new(), "/v1/intents"))
 }
 
 async fn requested(
@@ -151,7 +153,7 @@ async fn requested(
     };
     note(call, act, &lease, detail, &outcome).await;
     let state = format!("/v1/leases/{}", escaped(&lease));
-    Ok(asked(act, lease, requested?.intents, Vec::new(), &state))
+    Ok(asked(call, act, lease, requested?.intents, Vec::new(), &state))
 }
 
 async fn wish(
@@ -163,19 +165,25 @@ async fn wish(
 ) -> Answer {
     note(call, act, &target, detail, if wished.is_ok() { "asked" } else { "failed" }).await;
     let Asked { intents, unknown, .. } = wished?;
-    Ok(asked(act, target, intents, unknown, "/v1/intents"))
+    Ok(asked(call, act, target, intents, unknown, "/v1/intents"))
 }
 
 fn asked(
+    call: &Call,
     asked: &'static str,
     target: String,
     intents: Vec<String>,
     unknown: Vec<String>,
     state: &str,
 ) -> axum::response::Response {
-    let document = AskedDocument { asked, target, intents, unknown, state: state.to_owned() };
+    let mut state = state.to_owned();
+    if !Arc::ptr_eq(&call.watched, call.service.watched()) {
+        state.push_str(&format!("?cluster={}", escaped(call.cluster().name())));
+    }
+    let place = HeaderValue::from_str(&state);
+    let document = AskedDocument { asked, target, intents, unknown, state };
     let mut response = json(StatusCode::ACCEPTED, &document);
-    if let Ok(place) = HeaderValue::from_str(state) {
+    if let Ok(place) = place {
         response.headers_mut().insert(header::LOCATION, place);
     }
     response

@@ -4,11 +4,12 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use common::events::Events;
 use common::{Server, pass, text, wait_until};
 use incumbent::{Node, clock, family};
 use serde_json::{Value, json};
@@ -141,46 +142,6 @@ fn roles_are_answered_without_the_store() {
         };
         let fewest = (0..100).map(|_| requests()).find(|count| *count == 0);
         assert_eq!(fewest, Some(0), "{lease}: questions about roles are asked of the store");
-    }
-}
-
-/// Server-sent events: name, id and data of each.
-struct Events(BufReader<TcpStream>);
-
-impl Events {
-    fn open(server: &Server, last: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(server.tcp).unwrap();
-        let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{last}\r\n").unwrap();
-        Self(BufReader::new(stream))
-    }
-
-    /// The next one but for beats.
-    fn next(&mut self) -> (String, String, Value) {
-        let (mut id, mut name) = (String::new(), String::new());
-        loop {
-            let mut line = String::new();
-            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
-            let line = line.trim_end();
-            if let Some(given) = line.strip_prefix("id: ") {
-                id = given.to_owned();
-            } else if let Some(given) = line.strip_prefix("event: ") {
-                name = given.to_owned();
-            } else if let Some(data) = line.strip_prefix("data: ")
-                && name != "beat"
-            {
-                return (name, id, serde_json::from_str(data).unwrap());
-            }
-        }
-    }
-
-    fn until(&mut self, wanted: &str) -> (String, Value) {
-        loop {
-            let (name, id, data) = self.next();
-            if name == wanted {
-                return (id, data);
-            }
-        }
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 use incumbent::{ClusterLead, Node};
-use incumbent_serve::{Address, Listener, Options, ServeError, Service, agent_check};
+use incumbent_serve::{
+    Address, Listener, MOST_CLUSTERS, Options, ServeError, Service, agent_check,
+};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -28,6 +30,7 @@ Elsewhere than on loopback it asks for a token or a certificate.
 Examples:
   incumbent serve
   incumbent serve --unix /run/incumbent.sock
+  incumbent --cluster billing serve --also shop --also mail   # three clusters in one page
   incumbent serve --listen 0.0.0.0:7070 --token-file /etc/incumbent/tokens
   incumbent serve --listen 0.0.0.0:7443 --tls-cert server.crt --tls-key server.key \\
        --client-ca clients.crt --certificate-roles /etc/incumbent/roles
@@ -59,6 +62,9 @@ pub(crate) struct ServeArguments {
     /// Answer HAProxy's agent checks here: up if --lease is held here, otherwise maint
     #[arg(long, value_name = "ADDRESS", requires = "lease", value_parser = address)]
     agent_check: Option<SocketAddr>,
+    /// Show and steer this cluster of the same store too; can be given several times
+    #[arg(long, value_name = "CLUSTER", value_parser = cluster)]
+    also: Vec<String>,
     #[command(flatten)]
     guard: GuardArguments,
     /// Below which directory trust files are made: one on tmpfs [default: /dev/shm]
@@ -79,6 +85,12 @@ fn address(text: &str) -> Result<SocketAddr, String> {
             _ => "write an IP address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned(),
         }
     })
+}
+
+/// Reads the name of a cluster.
+fn cluster(text: &str) -> Result<String, String> {
+    incumbent::check_name("cluster", text).map_err(|error| error.to_string())?;
+    Ok(text.to_owned())
 }
 
 /// Serves until it is told to end, and then until no client may trust any more.
@@ -141,6 +153,14 @@ async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Servi
     let access = arguments.guard.access(&session.config)?;
     let tls = arguments.guard.tls(&session.config)?;
     guard::remark(session, &access, tls.as_ref());
+    // The joined one is one of them.
+    if arguments.also.len() >= MOST_CLUSTERS {
+        let said = format!(
+            "--also is given {} times: {MOST_CLUSTERS} clusters in all are the most. Start another server for the rest",
+            arguments.also.len()
+        );
+        return Err(Failure::usage(said));
+    }
     let store = session.place.open().await?;
     let mut builder = Node::builder()
         .cluster(&session.place.cluster)
@@ -158,6 +178,7 @@ async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Servi
     options.tls = tls;
     options.lease = arguments.lease.clone();
     options.ttl = ttl;
+    options.also.clone_from(&arguments.also);
     options.trust_directory = arguments.trust_dir.clone();
     Ok(Service::new(node, options)?)
 }

@@ -20,7 +20,8 @@ pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn overdue(state: MemberState, age: Option<Duration>, ttl: Option<Duration>) -> bool {
+/// Whether a member wasn't heard of for its ttl, by the store's clock.
+pub(crate) fn overdue(state: MemberState, age: Option<Duration>, ttl: Option<Duration>) -> bool {
     state == MemberState::Alive && age.zip(ttl).is_some_and(|(age, ttl)| age > ttl)
 }
 

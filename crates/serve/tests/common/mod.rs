@@ -8,6 +8,8 @@
     reason = "this is test code"
 )]
 
+pub mod events;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, Wake};
-use incumbent::{MemoryStore, Moment, Node, clock};
+use incumbent::{MemoryStore, Moment, Node, OpenStore, clock};
 use incumbent_serve::{Access, Address, Listener, Options, Service};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -60,7 +62,23 @@ impl Server {
         Self::build(MemoryStore::new(), options)
     }
 
+    /// Which shows these clusters too, on the records of a memory store as seen through another.
+    pub fn with_clusters(
+        through: impl Into<OpenStore>,
+        store: MemoryStore,
+        access: Access,
+        also: &[&str],
+    ) -> Self {
+        let mut options = options(Duration::from_secs(600), access);
+        options.also = also.iter().map(|name| (*name).to_owned()).collect();
+        Self::build_through(Some(through.into()), store, options)
+    }
+
     pub fn build(store: MemoryStore, options: Options) -> Self {
+        Self::build_through(None, store, options)
+    }
+
+    fn build_through(through: Option<OpenStore>, store: MemoryStore, options: Options) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
@@ -69,9 +87,10 @@ impl Server {
         let stop = CancellationToken::new();
         let requests = Arc::new(AtomicU64::new(0));
         let counted = Counted { store: store.clone(), requests: Arc::clone(&requests) };
+        let through = through.unwrap_or_else(|| counted.into());
         let (service, tcp) = runtime.block_on(async {
             let builder = Node::builder().ttl(Duration::from_secs(15)).name("server");
-            let node = builder.join(counted).await.unwrap();
+            let node = builder.join(through).await.unwrap();
             let service = Service::new(node, options).unwrap();
             let any = Address::Tcp(([127, 0, 0, 1], 0).into());
             let tcp = Listener::bind(&any, &service).await.unwrap();
