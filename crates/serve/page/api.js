@@ -40,6 +40,7 @@ export class Problem extends Error {
     this.status = status;
     this.code = body.code ?? "";
     this.changed = body.changed ?? "unknown";
+    this.clusters = body.clusters ?? null;
   }
 }
 
@@ -50,7 +51,8 @@ export function path(...parts) {
 function address(where, query) {
   const url = new URL(where, base);
   for (const [key, value] of Object.entries(query ?? {})) url.searchParams.set(key, value);
-  if (session.cluster) url.searchParams.set("cluster", session.cluster);
+  // How all clusters stand is about none of them.
+  if (session.cluster && where !== "v1/clusters") url.searchParams.set("cluster", session.cluster);
   return url;
 }
 

@@ -27,12 +27,13 @@ class Confirmation {
       { method: "dialog", onsubmit: (event) => this.#submit(event) },
       h("h2", { id }, h("bdi", { text: action.title })),
       h("p", { text: action.text }),
+      model.cluster?.clusters?.length > 1 && h("p", { class: "dim" }, "In the cluster ", name(model.cluster.cluster), "."),
       action.choose && this.#choice(id),
       this.diff,
       this.said,
       h("div", { class: "dialog-buttons" }, this.no, this.yes),
     );
-    this.dialog = h("dialog", { class: "dialog", "aria-labelledby": id }, this.form);
+    this.dialog = h("dialog", { class: "dialog confirmation", "aria-labelledby": id }, this.form);
     this.dialog.addEventListener("close", () => this.#close());
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
   }

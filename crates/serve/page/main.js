@@ -1,9 +1,10 @@
 // Puts the page together: follows the server's events, and shows the view that the address names.
 
 import { get, hasToken, setCluster, setToken } from "./api.js";
+import { Clusters, address } from "./clusters.js";
 import { askForToken } from "./dialog.js";
 import { DutyDetail, Duties } from "./duties.js";
-import { fill, h, name, setAttribute } from "./dom.js";
+import { empty, fill, h, name, setAttribute } from "./dom.js";
 import { follow } from "./events.js";
 import { LeaseDetail, Leases } from "./leases.js";
 import { Log } from "./log.js";
@@ -24,6 +25,12 @@ let view = null;
 let detail = null;
 let shown = null;
 let stop = null;
+// The cluster that the address names; null is the one that the server has joined.
+let watched = null;
+const clusters = new Clusters(place("cluster"), (cluster) => {
+  history.pushState(null, "", address(cluster, shown.section));
+  watch(cluster);
+});
 const dirty = new Set();
 let scheduled = false;
 
@@ -71,6 +78,7 @@ function heading(kind, text) {
 }
 
 function go() {
+  if (model.refused) return;
   const wanted = parse(location.hash);
   const context = { model, status, query: wanted.query, search, setQuery, heading };
   const moved = !shown || shown.section !== wanted.section || (!wanted.id && shown.search !== location.hash && !shown.id);
@@ -120,21 +128,21 @@ function schedule() {
     const changed = new Set(dirty);
     dirty.clear();
     status.update();
-    if (changed.has("cluster")) showCluster();
+    if (changed.has("cluster") && model.cluster) showCluster();
     if (model.ready) {
       view?.update(changed);
       detail?.update(changed);
     }
-    measured(begun);
+    mark("incumbent-draw", begun, [...changed]);
   };
   if (document.hidden) setTimeout(draw, 1000);
   else requestAnimationFrame(draw);
 }
 
-// The time that a change took, for whoever looks with the browser's own tools.
-function measured(begun) {
-  performance.clearMeasures("incumbent-draw");
-  performance.measure("incumbent-draw", { start: begun });
+// The time that a change took, for whoever looks with the browser's own tools: see benches/page.rs.
+function mark(what, begun, detail) {
+  performance.clearMeasures(what);
+  performance.measure(what, { start: begun, detail });
 }
 
 function take(events) {
@@ -148,20 +156,24 @@ function take(events) {
       console.warn("An event could not be read", error);
     }
   }
-  performance.clearMeasures("incumbent-take");
-  performance.measure("incumbent-take", { start: begun });
+  mark("incumbent-take", begun, events.map((event) => event.type));
   schedule();
 }
 
 // What isn't among the events: the server itself, and what moved before.
-async function readRest() {
+function readRest() {
   const asked = model;
-  const [cluster, history] = await Promise.all([get("v1/cluster"), get("v1/history")]).catch(() => []);
-  if (!cluster || asked !== model) return;
-  model.cluster = cluster;
-  model.addMoves(history.moves);
-  for (const part of ALL) dirty.add(part);
-  schedule();
+  // The server knows itself at once, and has to read what moved.
+  for (const [what, see] of [["v1/cluster", (cluster) => (model.cluster = cluster)], ["v1/history", ({ moves }) => model.addMoves(moves)]]) {
+    get(what)
+      .then((answer) => {
+        if (asked !== model) return;
+        see(answer);
+        for (const part of ALL) dirty.add(part);
+        schedule();
+      })
+      .catch(() => {});
+  }
 }
 
 async function readMembers() {
@@ -192,16 +204,33 @@ async function readAges() {
 }
 
 async function refused(problem) {
+  if (problem.status === 404 && problem.clusters) {
+    lost(problem);
+    // Asking again would be answered the same.
+    await new Promise(() => {});
+  }
   if (problem.status !== 401) return;
   const why = hasToken() ? "The one that was sent isn't known here." : "This server wants to know who looks.";
   setToken(await askForToken(why));
 }
 
+// The address names a cluster that isn't here.
+function lost(problem) {
+  model.refused = `There is no cluster ${watched} here`;
+  const links = problem.clusters.map((cluster) => h("a", { class: "pill", href: address(cluster) }, name(cluster)));
+  clusters.show(null, problem.clusters, false);
+  fill(place("view"), h("div", { class: "panel" }, empty(`${model.refused}.`, "These are:", h("span", { class: "pills center" }, links))));
+  status.update();
+}
+
 function showCluster() {
   const { cluster } = model;
-  const several = cluster.clusters?.length > 1;
-  const choice = h("select", { "aria-label": "Cluster", onchange: () => watch(choice.value) }, (cluster.clusters ?? []).map((one) => h("option", { value: one, selected: one === cluster.cluster, text: one })));
-  fill(place("cluster"), several ? choice : name(cluster.cluster), cluster.read_only && h("span", { class: "tag", text: "read-only" }));
+  clusters.show(cluster.cluster, cluster.clusters, cluster.read_only);
+  // Where there are several, an address that is sent to others says which it is about.
+  if (cluster.clusters.length > 1 && watched === null) {
+    watched = cluster.cluster;
+    history.replaceState(null, "", `?cluster=${encodeURIComponent(watched)}${location.hash}`);
+  }
   const { textContent: before } = place("about");
   const about = `${cluster.store} · served by ${cluster.node} · incumbent ${cluster.version}`;
   if (before !== about) fill(place("about"), about);
@@ -210,14 +239,20 @@ function showCluster() {
 // Begins to follow a cluster, from nothing.
 function watch(cluster) {
   stop?.();
+  watched = cluster;
   setCluster(cluster);
-  model = new Model();
+  // What was about to be confirmed was about another cluster.
+  for (const dialog of document.querySelectorAll("dialog.confirmation")) dialog.close();
+  const mine = (model = new Model());
   status = new Status(model, place("status"));
   view?.close();
   view = null;
-  stop = follow(take, refused);
+  // What was on its way when another was chosen is of no interest any more.
+  stop = follow((events) => mine === model && take(events), refused);
   go();
 }
+
+const named = () => new URLSearchParams(location.search).get("cluster");
 
 function theme() {
   const order = ["auto", "light", "dark"];
@@ -259,7 +294,8 @@ function press(event) {
     if (!input) return;
     event.preventDefault();
     input.focus();
-  } else if (SHORTCUTS[event.key]) location.hash = SHORTCUTS[event.key];
+  } else if (event.key === "c") clusters.open();
+  else if (SHORTCUTS[event.key]) location.hash = SHORTCUTS[event.key];
 }
 
 place("skip").addEventListener("click", (event) => {
@@ -268,6 +304,7 @@ place("skip").addEventListener("click", (event) => {
 });
 theme();
 addEventListener("hashchange", go);
+addEventListener("popstate", () => named() !== watched && watch(named()));
 addEventListener("keydown", press);
 document.addEventListener("visibilitychange", schedule);
 setInterval(() => {
@@ -276,5 +313,5 @@ setInterval(() => {
   view?.tick();
   detail?.tick();
 }, 250);
-watch(null);
+watch(named());
 readAges();

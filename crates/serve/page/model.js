@@ -14,11 +14,14 @@ export class Model {
     // What the server says about itself, and whether all that it knows was read once.
     this.cluster = null;
     this.ready = false;
+    // Why there is nothing to be known.
+    this.refused = null;
     this.leases = new Map();
     this.members = new Map();
     this.duties = new Map();
     this.intents = [];
     this.moves = [];
+    this.known = new Set();
     // Sorted, and made anew only if one came or went.
     this.leaseNames = [];
     this.memberIds = [];
@@ -126,8 +129,10 @@ export class Model {
 
   seeMembers(members, asOf) {
     for (const member of members) member.seen_ms = asOf;
+    const same = members.length === this.members.size && members.every(({ id, node }) => this.members.get(id)?.node === node);
     this.members = new Map(members.map((member) => [member.id, member]));
-    this.#orderMembers();
+    // Sorting names as people do is what takes time.
+    if (!same) this.#orderMembers();
   }
 
   #member(member) {
@@ -186,10 +191,16 @@ export class Model {
 
   // Adds moves, from history or as they happen, oldest first; one that is known already isn't added again.
   addMoves(moves) {
-    const known = new Set(this.moves.map(identity));
-    const all = this.moves.concat(moves.filter((moved) => !known.has(identity(moved))));
-    all.sort((a, b) => a.at_ms - b.at_ms);
-    this.moves = all.slice(-MOVES);
+    for (const moved of moves) {
+      const key = identity(moved);
+      if (this.known.has(key)) continue;
+      this.known.add(key);
+      // Nearly always it is the latest.
+      let at = this.moves.length;
+      while (at > 0 && this.moves[at - 1].at_ms > moved.at_ms) at -= 1;
+      this.moves.splice(at, 0, moved);
+    }
+    for (const old of this.moves.splice(0, this.moves.length - MOVES)) this.known.delete(identity(old));
   }
 
   // How long the holder may still be trusted as far as is known, in milliseconds; null if it isn't known.

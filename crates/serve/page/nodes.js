@@ -53,7 +53,7 @@ export class NodeMap {
       ([zone]) => zone,
       ([zone]) => h("div", { class: "zone", role: "group", "aria-label": zone ? `Zone ${zone}` : "Nodes" }, h("span", { class: "zone-name dim" }), h("div", { class: "zone-nodes" })),
       (element, [zone, members]) => {
-        setText(element.firstElementChild, zone ? `${zone} · ${members.length}` : "");
+        setText(element.firstElementChild, sorted.length > 1 || zone ? `${zone || "no zone"} · ${members.length}` : "");
         list(element.lastElementChild, members, (member) => member.id, cell, (link, member) => this.#show(link, member, most));
       },
     );

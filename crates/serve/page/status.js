@@ -1,7 +1,7 @@
 // The first line: is everything led and running, since when, how much margin is left, how old that is.
 
 import { fill, h, list, setAttribute, setClass, setText } from "./dom.js";
-import { count, date, seconds, span } from "./format.js";
+import { count, date, plain, seconds, span } from "./format.js";
 import { STALE, judge } from "./health.js";
 
 export class Status {
@@ -25,6 +25,10 @@ export class Status {
   update() {
     const { model } = this;
     const silent = performance.now() - model.lastBeat;
+    if (model.refused) {
+      this.#say("stale", model.refused, "", "", "");
+      return;
+    }
     if (!model.ready) {
       this.#say("wait", "Waiting for the server", "", "", "");
       return;
@@ -81,9 +85,11 @@ export class Status {
     if (this.told !== level) {
       this.told = level;
       setText(this.aloud, `${verdict}. ${since}`);
-      const mark = { ok: "●", busy: "●", bad: "▲", warn: "▲", stale: "○", wait: "○" }[level];
-      document.title = `${mark} ${this.model.cluster?.cluster ?? "incumbent"} · incumbent`;
     }
+    const mark = { ok: "●", busy: "●", bad: "▲", warn: "▲", stale: "○", wait: "○" }[level];
+    const { cluster } = this.model.cluster ?? {};
+    const title = `${mark} ${cluster ? `${plain(cluster)} · ` : ""}incumbent`;
+    if (document.title !== title) document.title = title;
   }
 }
 

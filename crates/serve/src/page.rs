@@ -19,6 +19,7 @@ static FILES: &[(&str, &[u8])] = files![
     "actions.js",
     "api.js",
     "bands.js",
+    "clusters.js",
     "dialog.js",
     "dom.js",
     "duties.js",

@@ -163,3 +163,55 @@ impl Findings {
 fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
+
+#[cfg(test)]
+mod tests {
+    use incumbent::{DutyId, DutyStanding, Workload};
+
+    use super::*;
+
+    fn verdict(conditions: &[DutyCondition], leases: &[(&str, u64)]) -> (&'static str, String) {
+        let standing = |(number, condition): (usize, &DutyCondition)| DutyStanding {
+            id: DutyId::new("work", &number.to_string()).unwrap(),
+            condition: condition.clone(),
+            node: None,
+            member: None,
+            address: None,
+            term: 1,
+            version: None,
+            progress: None,
+            weight: 1,
+            pinned: None,
+        };
+        let free = |(name, term): &(&str, u64)| LeaseState {
+            lease: (*name).to_owned(),
+            term: *term,
+            leader: None,
+            changes: Vec::new(),
+            unreadable: None,
+        };
+        let mut work = Workload::default();
+        work.duties = conditions.iter().enumerate().map(standing).collect();
+        let leases = leases.iter().map(free).collect();
+        let verdict = Verdict::of(&Snapshot { leases, members: Vec::new(), work, at_ms: 0 });
+        (verdict.level.as_str(), verdict.says)
+    }
+
+    #[test]
+    fn the_worst_is_said_and_all_of_its_kind() {
+        let nowhere = || DutyCondition::Unassigned("full".to_owned());
+        let failing = || DutyCondition::Failing { error: "x".to_owned(), times: 1, gave_up: false };
+        let is = |level: &'static str, says: &str| (level, says.to_owned());
+        let duties = [nowhere(), nowhere(), failing(), DutyCondition::Active];
+        assert_eq!(verdict(&duties, &[]), is("bad", "2 duties run nowhere, 1 duty fails"));
+        let leases = [("incumbent/leader", 3), ("a", 1)];
+        let said = "incumbent/leader is free, 1 duty runs nowhere, and 1 more";
+        assert_eq!(verdict(&[nowhere(), failing()], &leases), is("bad", said));
+        let moving = [DutyCondition::Assigning, DutyCondition::Revoking, DutyCondition::Active];
+        assert_eq!(verdict(&moving, &[]), is("busy", "0 leases led, 1 duty running, 2 moving"));
+        assert_eq!(verdict(&[DutyCondition::Paused], &[("a", 1)]), is("warn", "a is free"));
+        // What nobody ever held and a slot that nobody needs are no trouble.
+        let calm = [("b", 0), ("incumbent/slot/importers/1", 4)];
+        assert_eq!(verdict(&[], &calm), is("empty", "nobody has joined it"));
+    }
+}

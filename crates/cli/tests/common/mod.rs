@@ -81,9 +81,14 @@ impl Trial {
 
     /// A node that stands for nothing yet. Its ttl outlasts the pauses of a busy machine.
     pub fn node(&self, name: &str) -> Node {
+        self.node_in("trial", name)
+    }
+
+    /// One in another cluster of the same store.
+    pub fn node_in(&self, cluster: &str, name: &str) -> Node {
         let joined = self.runtime.block_on(async {
             let store = incumbent::open(&self.url()).await.expect("opens");
-            let builder = Node::builder().ttl(TTL).cluster("trial").name(name);
+            let builder = Node::builder().ttl(TTL).cluster(cluster).name(name);
             builder.address(format!("{name}:80")).join(store).await
         });
         joined.expect("joins")

@@ -40,7 +40,12 @@ impl Stage {
 
     /// Opens a view of the page, by its address within it. Between views nothing is loaded anew.
     pub(crate) fn open(&self, route: &str) {
-        self.browser.open(&format!("{}#/{route}", self.base()));
+        self.open_at(&format!("#/{route}"));
+    }
+
+    /// The same for an address that may name a cluster.
+    pub(crate) fn open_at(&self, address: &str) {
+        self.browser.open(&format!("{}{address}", self.base()));
         self.until(
             "the page has heard of the cluster",
             "return !document.querySelector('#status.wait')",

@@ -24,6 +24,8 @@ pub(super) struct Picture {
     /// The members that are alive and have said who they are.
     pub(super) members: BTreeMap<MemberId, Profile>,
     pub(super) rosters: BTreeMap<MemberId, Roster>,
+    /// The live member whose roster names a duty. It is asked for each of them, and there may be thousands of both.
+    wanted: BTreeMap<DutyId, MemberId>,
     pub(super) reports: BTreeMap<MemberId, Report>,
     /// All duties that live members list.
     pub(super) duties: BTreeMap<DutyId, Descriptions>,
@@ -87,6 +89,8 @@ impl Cluster {
                 Some((member.id, profile))
             })
             .collect();
+        let rosters: BTreeMap<MemberId, Roster> =
+            rosters.into_iter().map(|roster| (roster.member.clone(), roster)).collect();
         let mut picture = Picture {
             lineages: BTreeMap::new(),
             rollout,
@@ -94,7 +98,8 @@ impl Cluster {
             catalogs,
             term: leader.as_ref().map_or(0, |lease| lease.term),
             max_value: self.store.capabilities().max_value,
-            rosters: rosters.into_iter().map(|roster| (roster.member.clone(), roster)).collect(),
+            wanted: wanted(&rosters, &living),
+            rosters,
             reports: reports.into_iter().map(|report| (report.member.clone(), report)).collect(),
             leases: leases.into_iter().filter_map(of_duty).collect(),
             intents,
@@ -136,10 +141,7 @@ impl Picture {
 
     /// The live member whose roster names a duty.
     pub(super) fn wanted_on(&self, duty: &DutyId) -> Option<&MemberId> {
-        let wants = |roster: &&Roster| {
-            roster.duties.contains(duty) && self.members.contains_key(&roster.member)
-        };
-        self.rosters.values().find(wants).map(|roster| &roster.member)
+        self.wanted.get(duty)
     }
 
     /// The version that a duty runs as on a member, or would.
@@ -206,6 +208,20 @@ impl Picture {
             ..LeaderMemory::default()
         }
     }
+}
+
+/// Where duties are wanted, by the rosters of the living; on the first of them, should there be several.
+fn wanted(
+    rosters: &BTreeMap<MemberId, Roster>,
+    living: &BTreeMap<MemberId, Profile>,
+) -> BTreeMap<DutyId, MemberId> {
+    let mut wanted = BTreeMap::new();
+    for (member, roster) in rosters.iter().filter(|(member, _)| living.contains_key(*member)) {
+        for duty in &roster.duties {
+            wanted.entry(duty.clone()).or_insert_with(|| member.clone());
+        }
+    }
+    wanted
 }
 
 /// The lists that live members name, and whether one of them isn't there.

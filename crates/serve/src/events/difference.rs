@@ -35,8 +35,9 @@ fn members(old: &Snapshot, new: &Snapshot, events: &mut Vec<(&'static str, Value
         };
         events.push(("member", with(value(member), "change", change.into())));
     }
-    let gone = known.values().filter(|known| !now.iter().any(|member| member.id == known.id));
-    for member in gone {
+    let there: std::collections::HashSet<&str> =
+        now.iter().map(|member| member.id.as_str()).collect();
+    for member in known.values().filter(|known| !there.contains(known.id.as_str())) {
         events.push(("member", with(value(member), "change", "gone".into())));
     }
 }

@@ -1,0 +1,29 @@
+//! How much script a change costs in the page, in a cluster of 1,000 nodes and 10,000 duties.
+//!
+//! ```sh
+//! cargo bench -p incumbent-serve --bench page                 # in headless Chromium
+//! cargo bench -p incumbent-serve --bench page -- --rounds 30
+//! cargo bench -p incumbent-serve --bench page -- --look       # only serves that cluster, to be looked at
+//! ```
+//!
+//! Members and duties are records in a memory store, which change as they do when a node dies, when duties move and
+//! when a lease changes hands. For each view and each change it says how long the page's scripts ran from the change
+//! until it was shown: by the browser's own count of processor time, in which ticks and beats of the same time are
+//! counted too, and by the longest single piece of the page's own marks (`incumbent-take`, `incumbent-draw`), by the
+//! clock.
+#![cfg_attr(target_os = "linux", allow(missing_docs, reason = "nobody calls this"))]
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+#[path = "page/crowd.rs"]
+mod crowd;
+#[cfg(target_os = "linux")]
+#[path = "page/linux.rs"]
+mod linux;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
