@@ -74,7 +74,19 @@ function present(lease, model, open, free, now) {
     const text = `${free.node} gave it up at ${date(free.from)}, ${span(now - free.from)} ago.`;
     return [{ ...gap(free.from, now, text), kind: "free", open: true }];
   }
-  return open ? [led(open, now, "isn't known to lead any more")] : [];
+  return open ? ended(open, lease, model, now) : [];
+}
+
+// A term that was neither freed nor followed by another: its member left, or was closed by others.
+function ended(open, lease, model, now) {
+  const heard = model.heard.get(lease.lease);
+  if (heard?.term !== open.term) {
+    const text = `${open.node} led from ${date(open.from)}, until when isn't known, and nobody has taken over.`;
+    return [{ ...gap(open.from, now, text, "doubt"), open: true }];
+  }
+  const at = Math.max(open.from, heard.at);
+  const text = `${open.node} is gone, last heard of at ${date(at)}, and nobody has taken over for ${span(now - at)}.`;
+  return [led(open, at, "is gone"), { ...gap(at, now, text), open: true }];
 }
 
 // When the first band of all begins.

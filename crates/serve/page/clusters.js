@@ -73,7 +73,7 @@ export class Clusters {
       ({ cluster }) => h("li", {}, h("a", { href: address(cluster), onclick: (event) => this.#click(event, cluster) }, h("span", { class: "dot", "aria-hidden": "true" }), name(cluster), h("span", { class: "dim" }))),
       (row, { cluster, state, says }) => {
         const [dot, , said] = row.firstElementChild.children;
-        setClass(dot, `dot ${state}`);
+        setClass(dot, `dot ${state === "empty" ? "" : state}`);
         setText(said, says);
         setAttribute(row.firstElementChild, "aria-current", cluster === this.current ? "true" : null);
       },

@@ -219,7 +219,7 @@ function lost(problem) {
   model.refused = `There is no cluster ${watched} here`;
   const links = problem.clusters.map((cluster) => h("a", { class: "pill", href: address(cluster) }, name(cluster)));
   clusters.show(null, problem.clusters, false);
-  fill(place("view"), h("div", { class: "panel" }, empty(`${model.refused}.`, "These are:", h("span", { class: "pills center" }, links))));
+  fill(place("view"), h("div", { class: "panel" }, empty(`${model.refused}.`, "These are here:", h("span", { class: "pills center" }, links))));
   status.update();
 }
 

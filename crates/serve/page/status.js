@@ -67,7 +67,8 @@ export class Status {
     if (level === "bad" || level === "warn") {
       const worst = lines.filter((line) => line.level === level).map((line) => line.brief);
       const said = worst.slice(0, 2).join(", ") + (worst.length > 2 ? `, and ${worst.length - 2} more` : "");
-      return said.charAt(0).toUpperCase() + said.slice(1);
+      // A name stays as it is.
+      return /^(who|nobody) leads /.test(said) ? said.charAt(0).toUpperCase() + said.slice(1) : said;
     }
     const running = duties.size ? `${count(counts.active, "duty", "duties")} running` : "";
     if (level === "busy") return `${count(led, "lease")} led, ${running}, ${counts.assigning + counts.revoking} moving`;
