@@ -190,8 +190,8 @@ mod tests {
             changes: Vec::new(),
             unreadable: None,
         };
-        let mut work = Workload::default();
-        work.duties = conditions.iter().enumerate().map(standing).collect();
+        let duties = conditions.iter().enumerate().map(standing).collect();
+        let work = Workload { duties, ..Workload::default() };
         let leases = leases.iter().map(free).collect();
         let verdict = Verdict::of(&Snapshot { leases, members: Vec::new(), work, at_ms: 0 });
         (verdict.level.as_str(), verdict.says)

@@ -1,6 +1,6 @@
 //! Several clusters of one store through one server.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "this is test code")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 

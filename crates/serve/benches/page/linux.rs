@@ -2,6 +2,7 @@
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "it ends with the first mistake"
 )]
@@ -196,7 +197,8 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = clock::now() + PATIENCE;
     while !holds() {
         assert!(clock::now() < deadline, "not in time: {what}");
-        pause(Duration::from_millis(50));
+        // Each question runs a script, which is counted too.
+        pause(Duration::from_millis(200));
     }
 }
 
