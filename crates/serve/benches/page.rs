@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Members and duties are records in a memory store, which change as they do when a node dies, when duties move and
-//! when a lease changes hands. For each view and each change it says how long the page's scripts ran from the change
-//! until it was shown: by the browser's own count of processor time, in which ticks and beats of the same time are
-//! counted too, and by the longest single piece of the page's own marks (`incumbent-take`, `incumbent-draw`), by the
-//! clock.
+//! when a lease changes hands. For each view and each change it says how long the page took to take the change in and
+//! to draw it, by its marks `incumbent-take` and `incumbent-draw` and the clock: a machine that does something else
+//! meanwhile makes it more. Beside that stands the median of the processor time of all scripts from the change until it
+//! was shown, as the browser counts it, with the ticks, beats and readings of that time: the more the slower the server.
 #![cfg_attr(target_os = "linux", allow(missing_docs, reason = "nobody calls this"))]
 
 #[cfg(not(target_os = "linux"))]

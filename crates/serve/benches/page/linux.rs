@@ -94,8 +94,8 @@ impl Stage {
         let browser = Browser::start(1280, 900);
         let mut all = Vec::new();
         println!(
-            "{:<36} {:>4}  {:>8} {:>8} {:>8}  longest piece",
-            "script time, ms", "of", "median", "p99", "most"
+            "{:<36} {:>4}  {:>8} {:>8} {:>8}  all scripts meanwhile",
+            "to take in and draw a change, ms", "of", "median", "p99", "most"
         );
         for (at, view) in VIEWS.iter().enumerate() {
             browser.open(&format!("{}#/{view}", self.base));
@@ -120,7 +120,7 @@ impl Stage {
             all.extend(costs.into_iter().flatten());
         }
         report("all changes", &all);
-        let most = all.iter().map(|cost| cost.script).max().unwrap_or_default();
+        let most = all.iter().map(|cost| cost.own).max().unwrap_or_default();
         println!("goal: below {GOAL:?}: {}", if most < GOAL { "met" } else { "missed" });
     }
 
@@ -140,9 +140,10 @@ impl Stage {
 /// What a change cost in the page.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
+    /// The processor time of all scripts until the change was shown.
     script: Duration,
-    /// The longest time for which the page did nothing else.
-    piece: Duration,
+    /// How long the page took it in and drew it, by the clock.
+    own: Duration,
 }
 
 /// What scripts cost from a change until the page has drawn it and hears no more of it.
@@ -164,7 +165,7 @@ fn measured(browser: &Browser, event: &str, change: impl FnOnce()) -> Cost {
         known > 0 && clock::now().since(since) > QUIET
     });
     let script = script_time(browser).saturating_sub(before);
-    Cost { script, piece: longest(browser) }
+    Cost { script, own: own(browser, event) }
 }
 
 /// What scripts cost while nothing changes, a second at a time.
@@ -175,14 +176,23 @@ fn idle(browser: &Browser) -> Vec<Cost> {
         pause(Duration::from_secs(1));
         let script = script_time(browser).saturating_sub(before);
         let script = script.div_f64(clock::now().since(since).as_secs_f64());
-        Cost { script, piece: longest(browser) }
+        Cost { script, own: Duration::ZERO }
     };
     (0..5).map(|_| second()).collect()
 }
 
-fn longest(browser: &Browser) -> Duration {
-    let script = "return Math.max(0, ...marks.map((mark) => mark.duration))";
-    Duration::from_secs_f64(browser.script(script).as_f64().unwrap_or_default() / 1000.0)
+/// What taking in these events took, and the drawing that followed.
+fn own(browser: &Browser, event: &str) -> Duration {
+    let script = format!(
+        "let [sum, due] = [0, false];
+         for (const {{ name, duration, detail }} of marks) {{
+             const about = name === 'incumbent-take' ? detail.includes('{event}') : due;
+             if (about) sum += duration;
+             due = name === 'incumbent-take' && (due || about);
+         }}
+         return sum"
+    );
+    Duration::from_secs_f64(browser.script(&script).as_f64().unwrap_or_default() / 1000.0)
 }
 
 /// The processor time of all scripts since the page was opened.
@@ -210,12 +220,15 @@ fn pause(span: Duration) {
 }
 
 fn report(what: &str, costs: &[Cost]) {
-    let mut script: Vec<f64> = costs.iter().map(|cost| millis(cost.script)).collect();
-    script.sort_by(f64::total_cmp);
-    let at = |share: usize| script[(script.len() * share / 100).min(script.len() - 1)];
-    let piece = costs.iter().map(|cost| millis(cost.piece)).fold(0.0, f64::max);
-    let (median, p99, most) = (at(50), at(99), at(100));
-    println!("{what:<36} {:>4}  {median:>8.1} {p99:>8.1} {most:>8.1}  {piece:>8.1}", costs.len());
+    let sorted = |of: fn(&Cost) -> Duration| {
+        let mut all: Vec<f64> = costs.iter().map(|cost| millis(of(cost))).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let (own, script) = (sorted(|cost| cost.own), sorted(|cost| cost.script));
+    let at = |share: usize| own[(own.len() * share / 100).min(own.len() - 1)];
+    let (median, p99, most, script) = (at(50), at(99), at(100), script[script.len() / 2]);
+    println!("{what:<36} {:>4}  {median:>8.1} {p99:>8.1} {most:>8.1}  {script:>8.1}", costs.len());
 }
 
 fn millis(span: Duration) -> f64 {
