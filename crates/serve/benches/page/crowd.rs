@@ -184,6 +184,7 @@ impl Crowd {
             address: None,
             mark: None,
             unproven: false,
+            due_ms: None,
         };
         let record = LeaseRecord {
             format: FORMAT,
