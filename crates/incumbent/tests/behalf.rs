@@ -1,4 +1,5 @@
-//! A node that stands for another process gives no evidence of its own.
+//! A node that stands for another process gives no evidence of its own, and many of them beat together.
+#![allow(clippy::unwrap_used, reason = "this is test code, also where it is no test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -278,7 +278,7 @@ impl NodePlan {
         let name =
             if random.below(6) == 0 { "twin".to_owned() } else { format!("node-{}", at + 1) };
         let offset = random.below(1_000_000_000_000);
-        if offset % 4 == 0 {
+        if offset.is_multiple_of(4) {
             // As do the members for which one process beats.
             timing.rhythm = Rhythm::Together(Moment::START);
         }
