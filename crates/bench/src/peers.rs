@@ -123,6 +123,10 @@ pub(crate) fn measure(arguments: &PeersArguments) -> Result<()> {
         let whole: u32 = left.iter().map(|measure| measure.weight()).sum();
         let next = left.remove(0);
         let span = deadline.left() * next.weight() / whole;
+        if span < Duration::from_secs(5) {
+            println!("\n{next:?}: no time is left for it; --minutes gives more");
+            continue;
+        }
         println!("\n== {next:?}, {} s at most ==\n", span.as_secs());
         for section in measure::take(next, &field, arguments.sizes(), Deadline::after(span)) {
             arguments.show(&section);

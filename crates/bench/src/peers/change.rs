@@ -86,8 +86,7 @@ fn lane(
     let lease = field.name("lease");
     let ask = Duration::from_millis(if change == Change::Pause { 5 } else { 0 });
     let task = Task { url: &url, lease: &lease, ttl: field.ttl, count: 1, ask };
-    let mut leader = field.begin(entrant, &task)?;
-    leader.hear(Word::Led, PATIENCE).context("it doesn't lead although nobody else does")?;
+    let mut leader = first(field, entrant, &task)?;
     let mut round = 0;
     while !deadline.is_over() && more().is_some() {
         let waiter = field.begin(entrant, &task)?;
@@ -104,6 +103,14 @@ fn lane(
         leader = waiter;
     }
     Ok(())
+}
+
+/// The first leader. Nobody else is started before it leads: some make their table then, and two at once fail.
+fn first(field: &Field, entrant: &Entrant, task: &Task<'_>) -> Result<Player> {
+    let _quiet = field.quiet();
+    let leader = Player::begun(&entrant.program, &field.name("process"), task)?;
+    leader.hear(Word::Led, PATIENCE).context("it doesn't lead although nobody else does")?;
+    Ok(leader)
 }
 
 /// One change. The former leader is gone afterwards, or about to be, and the other leads.
