@@ -209,9 +209,11 @@ impl House {
             *node = None;
         }
         let died = self.now;
-        self.enter();
         let next = self.run(died + 3 * TTL).unwrap();
-        (next, self.now.since(died).as_secs_f64() / TTL.as_secs_f64())
+        let share = self.now.since(died).as_secs_f64() / TTL.as_secs_f64();
+        // Not before: everybody looks when somebody joins.
+        self.enter();
+        (next, share)
     }
 }
 
