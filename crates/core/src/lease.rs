@@ -253,7 +253,7 @@ impl Lease {
     pub(crate) fn next_beat_of(&self, member: &MemberId) -> Option<Duration> {
         let Known::Record(record, _) = &self.known else { return None };
         let holder = record.holder.as_ref().filter(|holder| holder.member == *member)?;
-        holder.due_ms.map(Duration::from_millis)
+        (holder.due_ms > 0).then(|| Duration::from_millis(u64::from(holder.due_ms)))
     }
 
     /// The members that must be closed before the lease may be taken.

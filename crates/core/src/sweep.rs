@@ -220,7 +220,7 @@ mod tests {
             address: None,
             mark: None,
             unproven: false,
-            due_ms: None,
+            due_ms: 0,
         };
         let name = LeaseName::leader();
         let lease = LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&name) };

@@ -94,7 +94,7 @@ fn whoever_waits_for_a_member_under_a_wrong_key_neither_closes_it_nor_gives_up()
         address: None,
         mark: None,
         unproven: false,
-        due_ms: None,
+        due_ms: 0,
     });
     let mut shelf = Shelf::default();
     shelf.records.insert(keys::lease(&lease), (record.bytes(), 901));

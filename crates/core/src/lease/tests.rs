@@ -21,7 +21,7 @@ fn held(term: u64, member: &str) -> Found {
         address: None,
         mark: None,
         unproven: false,
-        due_ms: None,
+        due_ms: 0,
     };
     let record = LeaseRecord { term, holder: Some(holder), ..LeaseRecord::fresh(&name()) };
     Found::Record(Record {

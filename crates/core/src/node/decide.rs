@@ -392,10 +392,11 @@ impl Elector {
         record
     }
 
-    /// The milliseconds until this member beats next, unless a beat is on its way.
-    fn next_beat_in(&self, now: Moment) -> Option<u64> {
-        let due = self.member.as_ref()?.wake_at(self.config.planted);
-        (due != Moment::NEVER).then(|| due.since(now).as_millis() as u64)
+    /// The milliseconds until this member beats next; 0 if a beat is on its way.
+    fn next_beat_in(&self, now: Moment) -> u32 {
+        let due = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
+        let due = due.filter(|due| *due != Moment::NEVER).unwrap_or(now);
+        u32::try_from(due.since(now).as_millis()).unwrap_or(0)
     }
 
     fn change(&self, term: u64, kind: ChangeKind) -> Change {

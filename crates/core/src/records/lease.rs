@@ -57,9 +57,14 @@ pub struct Holder {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
     /// How long after this was sent its member was going to beat next, so that who sees the change of
-    /// hands knows when to look for that beat. It decides nothing else. Versions before 0.2 don't say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub due_ms: Option<u64>,
+    /// hands knows when to look for that beat; 0 if it doesn't say. It decides nothing else.
+    #[serde(default, skip_serializing_if = "is_unsaid")]
+    pub due_ms: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_unsaid(due_ms: &u32) -> bool {
+    *due_ms == 0
 }
 
 /// One change of hands.

@@ -314,7 +314,7 @@ impl Cluster {
             address: None,
             mark: None,
             unproven: false,
-            due_ms: None,
+            due_ms: 0,
         });
         Ok(Some(record))
     }

@@ -248,7 +248,7 @@ mod tests {
             address: None,
             mark: None,
             unproven: false,
-            due_ms: None,
+            due_ms: 0,
         };
         let lease = LeaseName::new("any").unwrap();
         LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&lease) }
