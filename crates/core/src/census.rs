@@ -102,12 +102,17 @@ impl Census {
         let mut news = News::default();
         let mut there = BTreeSet::new();
         for stored in records {
+            let known = keys::member_in(&stored.key).and_then(|id| self.members.get_key_value(&id));
+            if let Some((id, seen)) = known
+                && seen.version == stored.version
+            {
+                // Most were seen before, and a version says the same whenever it is read.
+                there.insert(id.clone());
+                continue;
+            }
             // A record that is unreadable, or that of somebody else, stays as it is: it is neither
             // closed nor deleted.
             let Ok(record) = MemberRecord::read(stored) else { continue };
-            if keys::member(&record.id) != stored.key {
-                continue;
-            }
             there.insert(record.id.clone());
             let known = self.members.get(&record.id);
             let state = known.is_some_and(|seen| seen.record.state != record.state);

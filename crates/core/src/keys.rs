@@ -30,6 +30,11 @@ pub fn member(id: &MemberId) -> Key {
     Kind::Member.key(id.as_str())
 }
 
+/// Whose member record is there, if that is what it is.
+pub(crate) fn member_in(key: &Key) -> Option<MemberId> {
+    key.as_str().strip_prefix("member/").map(MemberId::new)
+}
+
 /// Where a member's profile is.
 #[must_use]
 pub fn profile(id: &MemberId) -> Key {
@@ -245,6 +250,17 @@ impl Kind {
 
     fn key(self, name: &str) -> Key {
         keyed(self.start(), name)
+    }
+
+    /// Whether this is the key of that name: every record that is read is asked so.
+    pub(crate) fn is_key_of(self, key: &Key, name: &str) -> bool {
+        let rest = key.as_str().strip_prefix(self.start());
+        let same = rest.and_then(|rest| rest.strip_prefix('/')) == Some(name);
+        if same && key.as_str().len() <= MAX_KEY && name.bytes().all(is_plain) {
+            // As nearly all are.
+            return true;
+        }
+        self.key(name) == *key
     }
 }
 

@@ -66,6 +66,11 @@ pub trait Content: Serialize + DeserializeOwned {
         None
     }
 
+    /// Whether it belongs under this key.
+    fn belongs_under(&self, key: &Key) -> bool {
+        self.place().is_none_or(|place| place == *key)
+    }
+
     /// Reads a record.
     ///
     /// # Errors
@@ -94,8 +99,9 @@ pub trait Content: Serialize + DeserializeOwned {
             }
         };
         content.check().map_err(unreadable)?;
-        if let Some(place) = content.place().filter(|place| *place != record.key) {
-            return Err(unreadable(format!("by its content it belongs under {place}")));
+        if !content.belongs_under(&record.key) {
+            let place = content.place().map(|place| format!(" under {place}")).unwrap_or_default();
+            return Err(unreadable(format!("by its content it belongs{place}")));
         }
         Ok(content)
     }

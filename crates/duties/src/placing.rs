@@ -284,6 +284,11 @@ impl Placing {
         !self.writing.is_empty() || self.writing_moves.is_some() || self.writing_rollout.is_some()
     }
 
+    /// Whether any list is gone that a member names.
+    pub(crate) fn misses_any(&self) -> bool {
+        !self.absent.is_empty()
+    }
+
     /// Whether a list is gone that this member's profile names.
     pub(crate) fn misses(&self, lists: &[String]) -> bool {
         lists.iter().any(|hash| self.absent.contains(hash))

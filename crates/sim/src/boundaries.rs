@@ -17,6 +17,7 @@ use incumbent_duties::records::DutySpec;
 use crate::invariants::Violation;
 use crate::plant::Plant;
 use crate::stage::{Pass, Stage, TTL, reads, writes};
+use crate::store::Applied;
 
 /// A scripted run.
 #[derive(Clone, Copy)]
@@ -333,11 +334,11 @@ fn late_read(plant: Plant) -> Result<(), Violation> {
         one_leader(&stage, &[holder, watcher])?;
     }
     let taken = stage.trusts(watcher, &lease()).is_some();
-    let closed = |value: &[u8]| {
-        serde_json::from_slice::<MemberRecord>(value)
-            .is_ok_and(|record| record.state == MemberState::Expired)
+    let closed = |change: &Applied| {
+        let record = change.after::<MemberRecord>();
+        record.is_some_and(|record| record.state == MemberState::Expired)
     };
-    let expired = stage.changes.iter().any(|change| change.after.as_deref().is_some_and(closed));
+    let expired = stage.changes.iter().any(closed);
     if taken && expired {
         return Ok(());
     }

@@ -30,7 +30,7 @@ impl History {
     /// Notes a change in the store.
     pub(crate) fn applied(&mut self, instant: u64, change: &Applied) {
         self.note(instant, || {
-            let after = change.after.as_deref().map(String::from_utf8_lossy);
+            let after = change.after.as_ref().map(|after| String::from_utf8_lossy(after.bytes()));
             format!("        store: {} = {}", change.key, after.unwrap_or("(deleted)".into()))
         });
     }

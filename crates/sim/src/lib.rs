@@ -20,6 +20,7 @@ pub mod scenario;
 mod stage;
 pub mod statistics;
 mod store;
+mod stored;
 mod strike;
 mod work;
 mod world;

@@ -1,6 +1,7 @@
 //! What runs counted.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use incumbent_core::records::LeaseRecord;
 use serde::Serialize;
@@ -39,9 +40,9 @@ impl Statistics {
         if !change.key.as_str().starts_with("lease/lease") {
             return;
         }
-        let holder = |record: LeaseRecord| record.holder.map(|holder| holder.member);
-        let after = change.after().and_then(holder);
-        if after.is_some() && after != change.before().and_then(holder) {
+        let holder = |record: &Rc<LeaseRecord>| Some(record.holder.as_ref()?.member.clone());
+        let after = change.after().as_ref().and_then(holder);
+        if after.is_some() && after != change.before().as_ref().and_then(holder) {
             self.leader_changes += 1;
         }
     }

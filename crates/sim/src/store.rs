@@ -1,7 +1,5 @@
 //! A linearizable store in memory, and ways to build it wrong.
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,6 +9,8 @@ use incumbent_core::store::{
     Exchange, Expect, Found, Key, Outcome, Put, Read, Record, Reply, Version, Write,
 };
 use serde::de::DeserializeOwned;
+
+use crate::stored::Stored;
 
 /// How the store is built wrong, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,58 +30,39 @@ pub(crate) struct Applied {
     /// The record that changed.
     pub(crate) key: Key,
     /// What was there.
-    pub(crate) before: Option<Vec<u8>>,
+    pub(crate) before: Option<Rc<Stored>>,
     /// What is there now; nothing after a delete.
-    pub(crate) after: Option<Vec<u8>>,
+    pub(crate) after: Option<Rc<Stored>>,
     /// Who wrote it, by the stamp.
     pub(crate) writer: u64,
     /// Which attempt, by the stamp.
     pub(crate) attempt: u64,
-    /// What either was read as, so that many can look at it and it is read once.
-    read: RefCell<Vec<(Side, Rc<dyn Any>)>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Before,
-    After,
 }
 
 impl Applied {
-    fn by_nobody(key: Key, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Self {
-        Self { key, before, after, writer: 0, attempt: 0, read: RefCell::default() }
+    fn by_nobody(key: Key, before: Option<Rc<Stored>>, after: Option<Rc<Stored>>) -> Self {
+        Self { key, before, after, writer: 0, attempt: 0 }
     }
 
     /// The record that was there, if one was and is of this kind.
-    pub(crate) fn before<T: DeserializeOwned + Clone + 'static>(&self) -> Option<T> {
-        self.read(Side::Before, self.before.as_deref()?)
+    pub(crate) fn before<T: DeserializeOwned + 'static>(&self) -> Option<Rc<T>> {
+        self.before.as_ref()?.read()
     }
 
     /// Whether a live member is there now.
     pub(crate) fn lives(&self) -> bool {
-        self.after().is_some_and(|record: MemberRecord| record.state == MemberState::Alive)
+        self.after::<MemberRecord>().is_some_and(|record| record.state == MemberState::Alive)
     }
 
     /// The record that is there now, if one is and is of this kind.
-    pub(crate) fn after<T: DeserializeOwned + Clone + 'static>(&self) -> Option<T> {
-        self.read(Side::After, self.after.as_deref()?)
-    }
-
-    fn read<T: DeserializeOwned + Clone + 'static>(&self, side: Side, bytes: &[u8]) -> Option<T> {
-        let mut read = self.read.borrow_mut();
-        let mut known = read.iter().filter(|(of, _)| *of == side);
-        if let Some(record) = known.find_map(|(_, record)| record.downcast_ref::<Option<T>>()) {
-            return record.clone();
-        }
-        let record: Option<T> = serde_json::from_slice(bytes).ok();
-        read.push((side, Rc::new(record.clone())));
-        record
+    pub(crate) fn after<T: DeserializeOwned + 'static>(&self) -> Option<Rc<T>> {
+        self.after.as_ref()?.read()
     }
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
-    value: Vec<u8>,
+    value: Rc<Stored>,
     version: Version,
     written: u64,
     created: u64,
@@ -195,16 +176,16 @@ impl ModelStore {
         let before = there.map(|entry| entry.value.clone());
         let created = there.map_or(instant, |entry| entry.created);
         let version = self.version(put);
-        let value = put.value.clone();
+        let value = Rc::new(Stored::new(put.value.clone()));
+        let after = Some(Rc::clone(&value));
         let entry = Entry { value, version: version.clone(), written: instant, created };
         self.change(instant, &put.key, Some(entry));
         applied.push(Applied {
             key: put.key.clone(),
             before,
-            after: Some(put.value.clone()),
+            after,
             writer: put.stamp.writer,
             attempt: put.stamp.attempt,
-            read: RefCell::default(),
         });
         Outcome::Applied(version)
     }
@@ -255,16 +236,23 @@ impl ModelStore {
         };
         match read {
             Read::Key { key, unless } => {
-                match self.entry(key, as_of).filter(|entry| !forgotten(entry)) {
+                let there = match as_of == instant {
+                    true => self.records.get(key),
+                    false => self.entry(key, as_of),
+                };
+                match there.filter(|entry| !forgotten(entry)) {
                     None => Found::Absent,
                     Some(entry) if unless.as_ref() == Some(&entry.version) => Found::Unchanged,
                     Some(entry) => Found::Record(record(key, entry, age(entry))),
                 }
             }
+            Read::Prefix(prefix) if as_of == instant => {
+                let there = below(&self.records, prefix);
+                Found::Records(there.map(|(key, entry)| record(key, entry, age(entry))).collect())
+            }
             Read::Prefix(prefix) => {
                 let there_now = below(&self.records, prefix).map(|(key, _)| key);
                 let old = below(&self.past, prefix).map(|(key, _)| key);
-                let old = old.filter(|_| as_of < instant);
                 let keys: BTreeSet<&Key> = there_now.chain(old).collect();
                 let there =
                     |key: &Key| self.entry(key, as_of).map(|entry| record(key, entry, age(entry)));
@@ -283,5 +271,6 @@ fn below<'a, T>(
 }
 
 fn record(key: &Key, entry: &Entry, age: Option<Duration>) -> Record {
-    Record { key: key.clone(), value: entry.value.clone(), version: entry.version.clone(), age }
+    let value = entry.value.bytes().to_vec();
+    Record { key: key.clone(), value, version: entry.version.clone(), age }
 }

@@ -223,6 +223,26 @@ impl Elector {
         self.leases.get(name)?.term()
     }
 
+    /// All leases that this node trusts at this moment to hold, as [`Self::trusts`] says it of one.
+    pub fn trusted_terms(&self, now: Moment) -> impl Iterator<Item = (&LeaseName, u64)> {
+        let leases = self.trusted(now).then_some(&self.leases);
+        let leases = leases.into_iter().flat_map(|leases| leases.values());
+        leases.filter_map(|lease| Some((&lease.name, lease.term()?)))
+    }
+
+    /// All leases that this node holds, as [`Self::held`] says it of one.
+    pub fn holdings(&self) -> impl Iterator<Item = (&LeaseName, u64)> {
+        self.leases.values().filter_map(|lease| match lease.stage {
+            Stage::Held(term) => Some((&lease.name, term)),
+            Stage::Seeking
+            | Stage::Taking
+            | Stage::Proving(..)
+            | Stage::Stopping(_)
+            | Stage::ToFree(_)
+            | Stage::Freeing(_) => None,
+        })
+    }
+
     /// Who else holds a lease that this node wants or watches, as far as is known, and until when
     /// that member is waited for (nothing where its record can't be read or is gone). Nothing if the lease
     /// is free, ours, not read yet, or its holder is closed.

@@ -211,10 +211,10 @@ impl Elector {
             lease.memory.ttl = holder.ttl();
         }
         let lost = lease.loss.is_some();
-        let memory = lease.memory.clone();
+        let remembered = lease.memory.holder.clone();
         let observed = lease.observe(found, now, own.as_ref(), ttl, planted);
         let holder = lease.awaited().next().cloned();
-        if let Some(holder) = holder.as_ref().filter(|_| watched && memory.holder != holder) {
+        if let Some(holder) = holder.as_ref().filter(|_| watched && remembered != holder) {
             let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
             watch.expect(ttl);
             if let Some(due) = lease.next_beat_of(holder) {
@@ -238,17 +238,22 @@ impl Elector {
         }
         let lost = lease.loss.is_some() && !lost && lease.known == Known::Absent;
         self.highest_term = self.highest_term.max(lease.memory.highest);
-        let record = match &lease.known {
-            Known::Record(record, _) => Some(LeaseRecord::clone(record)),
-            Known::Unread | Known::Absent | Known::Unreadable => None,
+        let event = match observed {
+            Ok(true) => {
+                let record = match &lease.known {
+                    Known::Record(record, _) => Some(LeaseRecord::clone(record)),
+                    Known::Unread | Known::Absent | Known::Unreadable => None,
+                };
+                Some(ElectionEvent::Observed { lease: name.clone(), record })
+            }
+            Ok(false) => None,
+            Err(unreadable) => Some(ElectionEvent::Unreadable(unreadable)),
         };
         if lost {
             self.note_loss(now);
         }
-        match observed {
-            Ok(true) => self.outbox.say(ElectionEvent::Observed { lease: name.clone(), record }),
-            Ok(false) => {}
-            Err(unreadable) => self.outbox.say(ElectionEvent::Unreadable(unreadable)),
+        if let Some(event) = event {
+            self.outbox.say(event);
         }
         self.arm(name, now);
     }

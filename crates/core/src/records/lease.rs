@@ -174,6 +174,10 @@ impl Content for LeaseRecord {
         Some(keys::lease(&LeaseName::reserved(&self.name)))
     }
 
+    fn belongs_under(&self, key: &Key) -> bool {
+        keys::Kind::Lease.is_key_of(key, &self.name)
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.holder.is_some() && self.term == 0 {
             return Err("it is held in term 0".to_owned());

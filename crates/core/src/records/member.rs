@@ -114,6 +114,10 @@ impl Content for MemberRecord {
         Some(keys::member(&self.id))
     }
 
+    fn belongs_under(&self, key: &Key) -> bool {
+        keys::Kind::Member.is_key_of(key, self.id.as_str())
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.ttl().is_zero() || self.ttl() > MAX_TTL {
             return Err(format!("ttl of {} ms is out of bounds", self.ttl_ms));

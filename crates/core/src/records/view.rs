@@ -55,11 +55,25 @@ pub struct ViewEntry {
 }
 
 impl View {
+    /// How many bytes it takes at the most, found without writing it, which a leader of many would do
+    /// at each beat. Nothing if that can't be said.
+    fn most_bytes(&self) -> Option<usize> {
+        // A byte is written as six at the most; the rest is names of fields, numbers and a state.
+        let text = |text: &str| 6 * text.len() + 6;
+        let entry = |entry: &ViewEntry| {
+            let labels = entry.labels.iter().map(|(name, value)| text(name) + text(value));
+            let address = entry.address.as_deref().map_or(0, text);
+            text(entry.id.as_str()) + text(&entry.node) + address + labels.sum::<usize>() + 250
+        };
+        let others = self.left_out.as_deref().map_or(0, text) + 150;
+        self.extra.is_empty().then(|| self.members.iter().map(entry).sum::<usize>() + others)
+    }
+
     /// Leaves out what would make the record larger than the store takes: labels first, then
     /// addresses, then members that have ended, then the last ones.
     pub fn cut(&mut self, max_value: usize) {
         let room = max_value.saturating_sub(OVERHEAD);
-        if size(self) <= room {
+        if self.most_bytes().is_some_and(|most| most <= room) || size(self) <= room {
             return;
         }
         self.left_out = Some("labels".to_owned());

@@ -1,5 +1,7 @@
 //! The leader's side: what it reads and writes to place duties, while this node leads.
 
+use std::collections::BTreeSet;
+
 use incumbent_core::leader::WantedWrite;
 use incumbent_core::records::Profile;
 use incumbent_core::store::{ErrorKind, Lane, Outcome, Reply, Write};
@@ -19,6 +21,10 @@ impl DutyNode {
             let misses = |profile: &Profile| {
                 profile.families.values().any(|family| placing.misses(&family.catalogs))
             };
+            if !placing.misses_any() {
+                // As nearly always, and this is asked whenever anything happens.
+                return (step, BTreeSet::new());
+            }
             let living = round.leader.living().filter(|(_, _, profile)| misses(profile));
             (step, living.map(|(id, _, _)| id.clone()).collect())
         }) else {

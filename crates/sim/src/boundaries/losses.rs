@@ -135,8 +135,8 @@ pub(super) fn members_forgotten(plant: Plant) -> Result<(), Violation> {
     for _ in 0..2 * TTL {
         stage.play(stage.now + 1, |_, _| Pass::Through);
         let closed = stage.changes.iter().skip(before).any(|change| {
-            let record = change.after.as_deref().map(serde_json::from_slice::<MemberRecord>);
-            matches!(record, Some(Ok(record)) if record.state == MemberState::Expired)
+            let record = change.after::<MemberRecord>();
+            record.is_some_and(|record| record.state == MemberState::Expired)
         });
         if closed && stage.trusts(holder, &lease()).is_some() {
             return violated(&stage, "closing", "a member was closed that trusts".to_owned());

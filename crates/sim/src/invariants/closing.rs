@@ -16,6 +16,26 @@ pub(super) struct Closing {
     knowledge: Knowledge,
     /// Members that were closed by one that couldn't know better, after the store forgot them.
     excused: BTreeSet<MemberId>,
+    /// What `closed` says of the present member of each process, because all are looked at whenever
+    /// anything happens.
+    present: Vec<Option<(MemberId, Option<(MemberState, u64)>)>>,
+}
+
+impl Closing {
+    /// What is known of the member that a process is now.
+    fn closed_as(&mut self, at: usize, id: &MemberId) -> Option<(MemberState, u64)> {
+        if self.present.len() <= at {
+            self.present.resize(at + 1, None);
+        }
+        match self.present.get_mut(at)? {
+            Some((known, closed)) if known == id => *closed,
+            present => {
+                let closed = self.closed.get(id).copied();
+                *present = Some((id.clone(), closed));
+                closed
+            }
+        }
+    }
 }
 
 impl Invariant for Closing {
@@ -28,14 +48,15 @@ impl Invariant for Closing {
         // An eviction that the store went back behind is undone: the member may beat on, until those
         // who saw it evicted delete it.
         for change in &forgotten.changes {
-            let record: Option<MemberRecord> = change.after();
+            let record = change.after::<MemberRecord>();
             let Some(record) = record.filter(|record| record.state == MemberState::Alive) else {
                 continue;
             };
             let evicted = |(state, _): &(MemberState, u64)| *state == MemberState::Evicted;
             if self.closed.get(&record.id).is_some_and(evicted) {
                 self.closed.remove(&record.id);
-                self.excused.insert(record.id);
+                self.present.clear();
+                self.excused.insert(record.id.clone());
             }
         }
     }
@@ -59,7 +80,7 @@ impl Invariant for Closing {
             return Err(format!("{} was deleted while alive", before.id));
         }
         if sender.is_some_and(|sender| self.knowledge.excuses(now, change, sender.node)) {
-            self.excused.extend(after.map(|record| record.id));
+            self.excused.extend(after.map(|record| record.id.clone()));
             return Ok(());
         }
         if let Some(after) = after {
@@ -68,17 +89,18 @@ impl Invariant for Closing {
                 MemberState::Left | MemberState::Expired => now,
                 MemberState::Evicted => now + after.ttl_ms * 1_000_000,
             };
-            let entry = self.closed.entry(after.id).or_insert((after.state, from));
+            let entry = self.closed.entry(after.id.clone()).or_insert((after.state, from));
             entry.1 = entry.1.min(from);
+            self.present.clear();
         }
         Ok(())
     }
 
     fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
-        for process in processes {
+        for (at, process) in processes.iter().enumerate() {
             let Some(id) = process.member() else { continue };
-            let Some((state, from)) = self.closed.get(id) else { continue };
-            if now >= *from && process.clock.at(now) < process.trusted_until() {
+            let Some((state, from)) = self.closed_as(at, id) else { continue };
+            if now >= from && process.clock.at(now) < process.trusted_until() {
                 return Err(format!(
                     "{} trusts as {id:?}, which was {}",
                     process.plan.name,

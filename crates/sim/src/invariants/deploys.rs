@@ -2,6 +2,7 @@
 //!     prepares, has said that it is prepared.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use incumbent_core::MemberId;
 use incumbent_core::records::{Ask, Intent, IntentState, Profile};
@@ -22,7 +23,7 @@ pub(super) struct Deploys {
     old: BTreeMap<DutyId, (MemberId, u64, u64)>,
     prepared: BTreeSet<(MemberId, DutyId)>,
     /// What members say about themselves, and since when.
-    profiles: BTreeMap<MemberId, (Profile, u64)>,
+    profiles: BTreeMap<MemberId, (Rc<Profile>, u64)>,
     /// The versions of duties on each list.
     lists: BTreeMap<String, BTreeMap<String, Option<String>>>,
     /// When a ask changed or a list was lost last: plans may be older than that.
@@ -91,26 +92,26 @@ impl Deploys {
                 None => drop(self.profiles.remove(&member)),
             },
             "catalog" => {
-                let catalog: Option<Catalog> = change.after();
+                let catalog = change.after::<Catalog>();
                 self.changed = if catalog.is_none() { now } else { self.changed };
-                let listed = catalog.into_iter().flat_map(|catalog| catalog.duties);
-                let listed = listed.map(|duty| (duty.name, duty.version)).collect();
+                let listed = catalog.iter().flat_map(|catalog| &catalog.duties);
+                let listed = listed.map(|duty| (duty.name.clone(), duty.version.clone())).collect();
                 self.lists.insert(id.to_owned(), listed);
             }
             "report" => {
-                let report: Option<Report> = change.after();
-                let prepared = report.into_iter().flat_map(|report| report.prepared);
-                self.prepared.extend(prepared.map(|duty| (member.clone(), duty)));
+                let report = change.after::<Report>();
+                let prepared = report.iter().flat_map(|report| &report.prepared);
+                self.prepared.extend(prepared.map(|duty| (member.clone(), duty.clone())));
             }
             "intent" => {
                 self.changed = now;
                 self.asks.remove(key);
-                let intent: Option<Intent> = change.after();
+                let intent = change.after::<Intent>();
                 let open = intent.filter(|intent| intent.state == IntentState::Open);
                 if let Some(Ask::Pin { duty, .. } | Ask::Move { duty, .. }) =
-                    open.map(|intent| intent.ask)
+                    open.as_ref().map(|intent| &intent.ask)
                 {
-                    self.asks.insert(key.to_owned(), duty);
+                    self.asks.insert(key.to_owned(), duty.clone());
                 }
             }
             _ => {}
@@ -165,8 +166,8 @@ impl Invariant for Deploys {
         for change in &forgotten.changes {
             self.note(forgotten.at, change);
             if let Some(id) = change.key.as_str().strip_prefix("roster/") {
-                let roster: Option<Roster> = change.after();
-                let duties = roster.map(|roster| roster.duties).unwrap_or_default();
+                let roster = change.after::<Roster>();
+                let duties = roster.map(|roster| roster.duties.clone()).unwrap_or_default();
                 self.rosters.insert(MemberId::new(id), duties);
             }
         }
@@ -174,12 +175,12 @@ impl Invariant for Deploys {
 
     fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         self.note(now, change);
+        if !change.key.as_str().starts_with("roster/") {
+            return Ok(());
+        }
         match change.after::<Roster>() {
-            Some(roster) if change.key.as_str().starts_with("roster/") => {
-                let member = roster.member.clone();
-                self.check(now, &member, &roster)
-            }
-            _ => Ok(()),
+            Some(roster) => self.check(now, &roster.member, &roster),
+            None => Ok(()),
         }
     }
 }

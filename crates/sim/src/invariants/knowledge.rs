@@ -6,6 +6,7 @@
 //! of before the loss is over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 use incumbent_core::{ElectionEvent, MemberId};
@@ -136,20 +137,19 @@ impl Knowledge {
             let (aware, above) = (BTreeSet::new(), BTreeMap::new());
             // Of a lease that nobody had seen before nobody can know better.
             let unheard = || Loss { aware, above, muddied: true, at, until };
-            let loss = self.losses.entry(lease.name).or_insert_with(unheard);
+            let loss = self.losses.entry(lease.name.clone()).or_insert_with(unheard);
             loss.muddied |= !loss.aware.contains(&node);
         }
     }
 
     /// Whether a member was closed that the store forgot, by one that couldn't know better.
     pub(super) fn excuses(&self, now: u64, change: &Applied, node: usize) -> bool {
-        let closes = |record: &MemberRecord| {
+        let closes = |record: &Rc<MemberRecord>| {
             matches!(record.state, MemberState::Expired | MemberState::Evicted)
         };
-        let closed = change.after().filter(closes);
         now < self.until
-            && closed.is_some_and(|record| match change.before {
-                None => !self.acquainted.contains(&(node, record.id)),
+            && change.after().filter(closes).is_some_and(|record| match change.before {
+                None => !self.acquainted.contains(&(node, record.id.clone())),
                 Some(_) => self.went_back.contains(&record.id),
             })
     }

@@ -18,6 +18,8 @@ pub(super) struct Liveness {
     calm: Option<u64>,
     /// For each lease: since when it has a candidate but no leader, and how long that may last.
     waiting: Vec<Option<(u64, u64)>>,
+    /// For each lease: who led it when that was last looked at, and is asked first.
+    leaders: Vec<usize>,
     longest: u64,
     end: u64,
 }
@@ -33,6 +35,7 @@ impl Liveness {
             grace: (ttl / 3).min(5000 * MILLI),
             calm: None,
             waiting: vec![None; scenario.leases],
+            leaders: vec![0; scenario.leases],
             longest: 0,
             end: scenario.end,
         }
@@ -57,20 +60,22 @@ impl Invariant for Liveness {
         if now < calm {
             return Ok(());
         }
-        let trusting: Vec<_> =
-            processes.iter().filter_map(|process| process.trusting(now)).collect();
-        for (at, lease) in leases.iter().enumerate().take(self.waiting.len()) {
+        let states = self.waiting.iter_mut().zip(&mut self.leaders);
+        for ((at, lease), (waiting, leader)) in leases.iter().enumerate().zip(states) {
+            let leads = |process: &Process| process.trusts(lease, now).is_some();
+            let led = processes.get(*leader).is_some_and(leads)
+                || processes.iter().position(leads).is_some_and(|found| {
+                    *leader = found;
+                    true
+                });
             let candidates = || processes.iter().filter_map(|process| stands(process, at));
-            let candidate = candidates().next().is_some();
-            let eager = candidates().any(|candidacy| candidacy.preference == Preference::None);
-            let led = trusting.iter().any(|(core, now)| core.trusts(lease, *now).is_some());
-            let bound = self.bound + if eager { 0 } else { self.hold_back };
-            let Some(waiting) = self.waiting.get_mut(at) else { continue };
-            if led || !candidate {
+            let eager = || candidates().any(|candidacy| candidacy.preference == Preference::None);
+            if led || candidates().next().is_none() {
                 if let Some((since, _)) = waiting.take() {
                     self.longest = self.longest.max(now - since);
                 }
             } else {
+                let bound = self.bound + if eager() { 0 } else { self.hold_back };
                 let (_, longest) = waiting.get_or_insert((now, bound));
                 *longest = bound.max(*longest);
             }

@@ -30,8 +30,8 @@ impl Invariant for Movement {
         if !self.still.contains(&now) || !change.key.as_str().starts_with("roster/") {
             return Ok(());
         }
-        let before: Option<Roster> = change.before();
-        let (Some(before), Some(after)) = (before, change.after::<Roster>()) else { return Ok(()) };
+        let (before, after) = (change.before::<Roster>(), change.after::<Roster>());
+        let (Some(before), Some(after)) = (before, after) else { return Ok(()) };
         let mut moved = before.duties.symmetric_difference(&after.duties);
         if moved.all(|duty| self.ledger.is_pinned(duty)) {
             return Ok(());

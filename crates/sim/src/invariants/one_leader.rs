@@ -1,22 +1,16 @@
 //! 1. At no instant do two members trust that they hold the same lease; where the store forgot, among
 //!    those that could know.
 
-use incumbent_core::{ElectionEvent, LeaseName};
+use incumbent_core::ElectionEvent;
 
 use super::knowledge::{Forgotten, Knowledge};
 use super::{Invariant, Landing, Step, Verdict};
 
 /// Trust begins only when a core does something, and otherwise only ends. So it is enough to
 /// compare a process with all others each time that it did something.
+#[derive(Default)]
 pub(super) struct OneLeader {
     knowledge: Knowledge,
-    leader: LeaseName,
-}
-
-impl Default for OneLeader {
-    fn default() -> Self {
-        Self { knowledge: Knowledge::default(), leader: LeaseName::leader() }
-    }
 }
 
 impl Invariant for OneLeader {
@@ -38,11 +32,10 @@ impl Invariant for OneLeader {
         Ok(())
     }
 
-    fn stepped(&mut self, Step { now, node, processes, leases }: Step<'_>) -> Verdict {
+    fn stepped(&mut self, Step { now, node, processes, .. }: Step<'_>) -> Verdict {
         let Some(process) = processes.get(node) else { return Ok(()) };
         let Some((core, moment)) = process.trusting(now) else { return Ok(()) };
-        for lease in leases.iter().chain([&self.leader]) {
-            let Some(term) = core.trusts(lease, moment) else { continue };
+        for (lease, term) in core.trusted_terms(moment) {
             for (at, other) in processes.iter().enumerate().filter(|(at, _)| *at != node) {
                 let Some(other_term) = other.trusts(lease, now) else { continue };
                 if self.knowledge.is_muddied(lease.as_str(), now) {

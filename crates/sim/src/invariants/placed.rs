@@ -14,7 +14,9 @@ use crate::statistics::Statistics;
 
 pub(super) struct Placed {
     ledger: Ledger,
-    duties: Vec<(DutyId, LeaseName)>,
+    /// Each with its lease, and the process that ran it when that was last looked at, which is asked
+    /// first.
+    duties: Vec<(DutyId, LeaseName, usize)>,
     /// From here on all run.
     placed: u64,
     /// Here a node dies.
@@ -35,7 +37,7 @@ impl Placed {
         let duties = names.filter_map(|duty| DutyId::new(FAMILY, &duty.name).ok());
         Self {
             ledger: Ledger::default(),
-            duties: duties.map(|duty| (duty.clone(), duty.lease())).collect(),
+            duties: duties.map(|duty| (duty.clone(), duty.lease(), 0)).collect(),
             placed: at(DutyTimes::PLACED),
             loss: at(DutyTimes::FOLLOWER_LOST),
             // Expiry by the slowest clock, a start, and a few round trips; where hints are lost, the
@@ -89,11 +91,16 @@ impl Invariant for Placed {
         if now < self.placed || self.duties.is_empty() {
             return Ok(());
         }
-        for (duty, lease) in &self.duties {
+        for (duty, lease, runner) in &mut self.duties {
             let runs = |process: &Process| {
                 process.active.contains_key(lease) && process.trusts(lease, now).is_some()
             };
-            if processes.iter().any(runs) || self.ledger.is_paused(duty) {
+            let run = processes.get(*runner).is_some_and(runs)
+                || processes.iter().position(runs).is_some_and(|found| {
+                    *runner = found;
+                    true
+                });
+            if run || self.ledger.is_paused(duty) {
                 self.idle.remove(duty);
             } else if !self.idle.contains_key(duty) {
                 self.idle.insert(duty.clone(), now);

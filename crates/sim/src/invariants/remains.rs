@@ -2,6 +2,7 @@
 //!     or not somebody leads the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use incumbent_core::records::{Ask, Intent, IntentState, LeaseRecord};
 use incumbent_core::{LeaseName, MemberId, keys};
@@ -19,8 +20,8 @@ pub(super) struct Remains {
     /// members that the store forgot: no rule can know of it.
     late: BTreeSet<String>,
     deleted: BTreeSet<String>,
-    intents: BTreeMap<String, Intent>,
-    leases: BTreeMap<String, (LeaseRecord, u64)>,
+    intents: BTreeMap<String, Rc<Intent>>,
+    leases: BTreeMap<String, (Rc<LeaseRecord>, u64)>,
     /// The members of processes that are up, as of the last moment that was looked at.
     living: BTreeSet<MemberId>,
     end: u64,

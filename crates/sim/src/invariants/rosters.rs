@@ -2,6 +2,7 @@
 //!     an older leader; a member runs only what its own roster names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use incumbent_core::records::{Ask, Intent, IntentState, Profile};
 use incumbent_core::{LeaseName, MemberId};
@@ -18,7 +19,7 @@ use crate::store::Applied;
 #[derive(Default)]
 pub(super) struct Ledger {
     pub(super) alive: BTreeSet<MemberId>,
-    pub(super) rosters: BTreeMap<MemberId, Roster>,
+    pub(super) rosters: BTreeMap<MemberId, Rc<Roster>>,
     /// Every version that a member ever said it can run.
     pub(super) versions: BTreeMap<MemberId, BTreeSet<String>>,
     pauses: BTreeMap<String, String>,
@@ -50,19 +51,23 @@ impl Ledger {
                 None => drop(self.rosters.remove(&member)),
             },
             "profile" => {
-                let profile: Option<Profile> = change.after();
-                let family = profile.and_then(|profile| profile.families.get(FAMILY).cloned());
-                let versions = family.map(|family| family.versions);
-                self.versions.entry(member).or_default().extend(versions.into_iter().flatten());
+                let profile = change.after::<Profile>();
+                let family = profile.as_ref().and_then(|profile| profile.families.get(FAMILY));
+                let versions = family.into_iter().flat_map(|family| &family.versions);
+                self.versions.entry(member).or_default().extend(versions.cloned());
             }
             "intent" => {
-                let intent: Option<Intent> = change.after();
+                let intent = change.after::<Intent>();
                 self.pauses.remove(key);
                 self.pins.remove(key);
                 let open = intent.filter(|intent| intent.state == IntentState::Open);
-                match open.map(|intent| intent.ask) {
-                    Some(Ask::Pause { duty }) => drop(self.pauses.insert(key.to_owned(), duty)),
-                    Some(Ask::Pin { duty, .. }) => drop(self.pins.insert(key.to_owned(), duty)),
+                match open.as_ref().map(|intent| &intent.ask) {
+                    Some(Ask::Pause { duty }) => {
+                        self.pauses.insert(key.to_owned(), duty.clone());
+                    }
+                    Some(Ask::Pin { duty, .. }) => {
+                        self.pins.insert(key.to_owned(), duty.clone());
+                    }
                     _ => {}
                 }
             }
@@ -81,7 +86,7 @@ impl Ledger {
     }
 
     pub(super) fn is_wanted(&self, duty: &DutyId) -> bool {
-        let wanted = |(id, roster): (&MemberId, &Roster)| {
+        let wanted = |(id, roster): (&MemberId, &Rc<Roster>)| {
             self.alive.contains(id) && roster.duties.contains(duty)
         };
         self.rosters.iter().any(wanted)
@@ -116,8 +121,8 @@ impl Rosters {
     }
 
     fn check_roster(&self, change: &Applied) -> Verdict {
-        let Some(roster): Option<Roster> = change.after() else { return Ok(()) };
-        let before: Option<Roster> = change.before();
+        let Some(roster) = change.after::<Roster>() else { return Ok(()) };
+        let before = change.before::<Roster>();
         if let Some(before) = before.filter(|before| before.term > roster.term) {
             return Err(format!(
                 "{} went from term {} back to {}",
@@ -176,9 +181,10 @@ impl Invariant for Rosters {
     fn stepped(&mut self, Step { node, processes, .. }: Step<'_>) -> Verdict {
         let Some(process) = processes.get(node) else { return Ok(()) };
         if let Some(core) = &process.core {
-            for (duty, lease) in &self.leases {
-                if core.held(lease).is_some() && !core.wanted_duties().any(|wanted| wanted == duty)
-                {
+            for (held, _) in core.holdings() {
+                let of = self.leases.iter().find(|(_, lease)| lease == held);
+                let Some((duty, _)) = of else { continue };
+                if !core.wanted_duties().any(|wanted| wanted == duty) {
                     return Err(format!(
                         "{} runs {duty}, which its roster doesn't name",
                         process.plan.name

@@ -7,6 +7,7 @@
 //! eviction this isn't true: who doesn't know of it yet goes on, and must be read again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use incumbent_core::MemberId;
 use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
@@ -34,14 +35,14 @@ impl Invariant for Scoped {
                 if ends && before == Some(Some(&MemberState::Alive)) {
                     self.over.insert(record.id.clone());
                 }
-                self.states.insert(record.id, record.state);
+                self.states.insert(record.id.clone(), record.state);
             }
             return Ok(());
         }
         if !change.key.as_str().starts_with("lease/") {
             return Ok(());
         }
-        let holder = |record: LeaseRecord| record.holder.map(|holder| holder.member);
+        let holder = |record: Rc<LeaseRecord>| Some(record.holder.as_ref()?.member.clone());
         let Some(before) = change.before().and_then(holder) else { return Ok(()) };
         if change.after().and_then(holder).as_ref() == Some(&before) {
             return Ok(());

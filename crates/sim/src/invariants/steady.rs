@@ -1,6 +1,8 @@
 //! 10. A steady cluster writes nothing but beats. What is left of the dead may still be deleted:
 //!     how late that is depends on when the leader changed last.
 
+use std::rc::Rc;
+
 use incumbent_core::records::{MemberRecord, MemberState};
 
 use super::{Invariant, Landing, Verdict};
@@ -21,7 +23,7 @@ impl Invariant for Steady {
         if now < self.from {
             return Ok(());
         }
-        let alive = |record: MemberRecord| record.state == MemberState::Alive;
+        let alive = |record: Rc<MemberRecord>| record.state == MemberState::Alive;
         let beat = change.key.as_str().starts_with("member/")
             && change.before().is_some_and(alive)
             && change.after().is_some_and(alive);

@@ -68,14 +68,16 @@ impl Invariant for Terms {
         if change.after.is_none() {
             return Err(format!("{key} was deleted, and its term with it"));
         }
-        let record: LeaseRecord = change.after().ok_or(format!("{key} can't be read"))?;
+        let unreadable = || format!("{key} can't be read");
+        let record = change.after::<LeaseRecord>().ok_or_else(unreadable)?;
         let highest = self.highest.entry(key.clone()).or_insert(0);
         if record.term < *highest {
             return Err(format!("{key} went from term {highest} down to {}", record.term));
         }
         *highest = record.term;
-        let before = change.before().and_then(|before: LeaseRecord| before.holder);
-        let taken = record.holder.is_some() && before != record.holder;
+        let before = change.before::<LeaseRecord>();
+        let before = before.as_ref().and_then(|before| before.holder.as_ref());
+        let taken = record.holder.is_some() && before != record.holder.as_ref();
         if let (Some(sender), true) = (sender, taken) {
             let lost = self.knowledge.loss(&record.name).map(|loss| loss.at);
             let clock = processes.get(sender.node).map(|process| &process.clock);
@@ -87,7 +89,7 @@ impl Invariant for Terms {
             let given = self.given.entry(record.name.clone()).or_insert(0);
             *given = record.term.max(*given);
         }
-        if let Some(holder) = record.holder.filter(|_| taken) {
+        if let Some(holder) = record.holder.as_ref().filter(|_| taken) {
             let known =
                 self.holders.entry((key.clone(), record.term)).or_insert(holder.member.clone());
             if *known != holder.member {

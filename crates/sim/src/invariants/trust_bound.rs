@@ -24,7 +24,7 @@ impl Invariant for TrustBound {
         let Some(process) = processes.get(sender.node) else { return Ok(()) };
         if record.state == MemberState::Alive {
             let until = sender.sent + process.plan.timing.trust();
-            let bound = self.bounds.entry(record.id).or_insert(until);
+            let bound = self.bounds.entry(record.id.clone()).or_insert(until);
             *bound = (*bound).max(until);
         }
         Ok(())

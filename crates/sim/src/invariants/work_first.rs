@@ -1,5 +1,7 @@
 //! 7. Work has ended before its lease is freed, and before its member leaves.
 
+use std::rc::Rc;
+
 use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 
 use super::{Invariant, Landing, Verdict};
@@ -34,19 +36,18 @@ impl Invariant for WorkFirst {
 }
 
 /// The lease as it was before its holder gave it up.
-fn freed(change: &Applied) -> Option<LeaseRecord> {
+fn freed(change: &Applied) -> Option<Rc<LeaseRecord>> {
     if !change.key.as_str().starts_with("lease/") {
         return None;
     }
-    let before: LeaseRecord = change.before()?;
-    let after: LeaseRecord = change.after()?;
+    let (before, after) = (change.before::<LeaseRecord>()?, change.after::<LeaseRecord>()?);
     (before.holder.is_some() && after.holder.is_none()).then_some(before)
 }
 
-fn left(change: &Applied) -> Option<MemberRecord> {
+fn left(change: &Applied) -> Option<Rc<MemberRecord>> {
     if !change.key.as_str().starts_with("member/") {
         return None;
     }
-    let after: MemberRecord = change.after()?;
+    let after = change.after::<MemberRecord>()?;
     (after.state == MemberState::Left).then_some(after)
 }
