@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use incumbent_sim::boundaries::Boundary;
 use incumbent_sim::exhaustive::Exploration;
-use incumbent_sim::runs::Failure;
+use incumbent_sim::runs::{self, Failure};
 use incumbent_sim::{Plant, Statistics, Violation};
 use serde::Serialize;
 use serde_json::json;
@@ -129,13 +128,10 @@ impl MutantRow {
             story: plant.story(),
             checker: plant.caught_by(),
             caught: failures.len(),
-            scripts: Boundary::ALL
+            scripts: runs::play_all(plant)
                 .iter()
-                .filter(|boundary| {
-                    let violation = boundary.play(plant).err();
-                    violation.is_some_and(|violation| violation.invariant == plant.caught_by())
-                })
-                .map(|boundary| boundary.name)
+                .filter(|(_, violation)| violation.invariant == plant.caught_by())
+                .map(|(script, _)| script.name)
                 .collect(),
             seeds,
             first_seed: failures.first().map(|failure| failure.seed),

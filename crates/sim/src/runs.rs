@@ -1,8 +1,9 @@
 //! Running many seeds, on all cores, and reporting.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
+use crate::boundaries::Boundary;
 use crate::invariants::Violation;
 use crate::plant::Plant;
 use crate::scenario::Scenario;
@@ -38,6 +39,32 @@ pub fn tell(seed: u64, plant: Plant, lines: usize) -> (Option<Violation>, Vec<St
     (violation, world.history().tail(lines).to_vec())
 }
 
+/// Plays all scripts, on all cores, and says which were violated and how.
+#[must_use]
+pub fn play_all(plant: Plant) -> Vec<(&'static Boundary, Violation)> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut violated = Vec::new();
+        while let Some(script) = Boundary::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+            violated.extend(script.play(plant).err().map(|violation| (script, violation)));
+        }
+        violated
+    };
+    let mut violated = on_all_cores(work).concat();
+    violated.sort_by_key(|(script, _)| script.name);
+    violated
+}
+
+/// Does this on every core, and gives what came of it.
+fn on_all_cores<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(&work)).collect();
+        // A worker that panicked has said so.
+        running.into_iter().filter_map(|worker| worker.join().ok()).collect()
+    })
+}
+
 /// Runs the seeds from `first` on, so many, and stops early after `most` failures.
 /// `progress` is told now and then how many are done.
 pub fn run_many(
@@ -49,7 +76,6 @@ pub fn run_many(
 ) -> (Statistics, Vec<Failure>) {
     let next = AtomicU64::new(0);
     let failed = AtomicU64::new(0);
-    let workers = thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         let mut total = Statistics::default();
         let mut failures = Vec::new();
@@ -72,15 +98,10 @@ pub fn run_many(
     };
     let mut total = Statistics::default();
     let mut failures = Vec::new();
-    thread::scope(|scope| {
-        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        for worker in running {
-            if let Ok((statistics, mut failed)) = worker.join() {
-                total.add(&statistics);
-                failures.append(&mut failed);
-            }
-        }
-    });
+    for (statistics, mut failed) in on_all_cores(work) {
+        total.add(&statistics);
+        failures.append(&mut failed);
+    }
     failures.sort_by_key(|failure| failure.seed);
     (total, failures)
 }

@@ -380,6 +380,9 @@ impl Planning {
             let why = why.unwrap_or_else(|| step.why.to_string());
             Some(Moved { duty, from, to, why, at_ms })
         }));
+        if moves == before {
+            return None;
+        }
         moves.cut(self.max_value);
         if moves == before {
             return None;

@@ -154,6 +154,11 @@ impl Knowledge {
             })
     }
 
+    /// Whether the store has never lost anything that anybody had seen.
+    pub(super) fn is_untroubled(&self) -> bool {
+        self.losses.is_empty()
+    }
+
     /// What the store has lost of this lease.
     pub(super) fn loss(&self, lease: &str) -> Option<&Loss> {
         self.losses.get(lease)
