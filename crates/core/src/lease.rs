@@ -83,7 +83,8 @@ pub(crate) struct Lease {
     /// What a store that keeps its word can't go back behind.
     pub(crate) memory: Memory,
     /// The store went back behind it, as far as reads tell.
-    pub(crate) loss: Option<StoreLoss>,
+    /// Rare, and kept apart so that leases of which nothing is lost are small.
+    pub(crate) loss: Option<Box<StoreLoss>>,
     /// For whom others shall hold back once it is freed.
     pub(crate) successor: Option<MemberId>,
     pub(crate) conflicts: Backoff,
@@ -364,6 +365,10 @@ impl Lease {
         if self.known != known {
             self.free_since = None;
             self.known = known;
+            if let Known::Record(record, _) = &mut self.known {
+                // It is kept for as long as the lease is, and a node may have many.
+                record.changes.shrink_to_fit();
+            }
         }
         let Known::Record(record, _) = &self.known else { return };
         let mark = record.holder.as_ref().and_then(|holder| holder.mark.as_ref());
@@ -415,7 +420,7 @@ impl Lease {
             // A take that was on its way when the store went back is nobody's: of that it is known
             // here if it was ours, and by what its taker has written since if it was another's.
             let nobodys = disowned || (own.is_some() && self.holder() == own);
-            let mut loss = match self.loss.take() {
+            let mut loss = match self.loss.take().map(|loss| *loss) {
                 Some(loss) if goes_on(&loss) => StoreLoss { shown: now, version, ..loss },
                 Some(loss) if term == loss.term => fresh(loss.holder),
                 // Somebody has taken it who couldn't know, or the store went back once more.
@@ -425,9 +430,9 @@ impl Lease {
             if nobodys {
                 loss.holder.clone_from(&memory.holder);
             }
-            self.loss = Some(loss);
+            self.loss = Some(Box::new(loss));
             self.memory.highest = self.memory.highest.max(lost);
-            let over = |loss: &mut StoreLoss| now >= loss.until && loss.holder.is_none();
+            let over = |loss: &mut Box<StoreLoss>| now >= loss.until && loss.holder.is_none();
             if self.holder().is_some() && self.loss.take_if(over).is_some() {
                 // Another leads on in what is left, and nobody else can. From here on that is what
                 // the store can't go back behind.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
 
 use incumbent_core::names::LeaseName;
-use incumbent_core::outbox::{first_read, first_write};
+use incumbent_core::outbox::{first_read, first_write, next};
 use incumbent_core::random::Random;
 use incumbent_core::store::{ErrorKind, Lane, Read, Reply, Write};
 use incumbent_core::{
@@ -169,7 +169,7 @@ impl DutyNode {
     /// The next event to act on.
     pub fn next_event(&mut self) -> Option<DutyEvent> {
         self.pull_events();
-        self.events.pop_front()
+        next(&mut self.events)
     }
 
     /// Takes in what became of the member and its leases, and what came back.

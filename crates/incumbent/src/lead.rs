@@ -12,6 +12,7 @@ pub(crate) mod leadership;
 pub(crate) mod loss;
 pub(crate) mod periodic;
 mod runner;
+mod running;
 pub(crate) mod scope;
 pub(crate) mod seat;
 pub(crate) mod slots;

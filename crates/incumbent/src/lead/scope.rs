@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::lead::hold::Hold;
+use crate::lead::running::Running;
 use crate::lead::tenure::Tenure;
 
 /// One run of some work: all futures that belong to it. Clones are handles to the same run.
@@ -21,7 +21,7 @@ pub(crate) struct Scope {
     /// Fires when the run is over.
     closing: CancellationToken,
     /// How many futures there are.
-    futures: Arc<watch::Sender<usize>>,
+    futures: Arc<Running>,
 }
 
 impl Scope {
@@ -37,7 +37,7 @@ impl Scope {
 
     /// A run of its own under the same term.
     pub(crate) fn anew(&self) -> Self {
-        let futures = Arc::new(watch::Sender::new(0));
+        let futures = Arc::default();
         Self { closing: self.tenure.abort_token(), futures, ..self.clone() }
     }
 
@@ -54,8 +54,7 @@ impl Scope {
     /// Ends all that runs in it, and waits until nothing does.
     pub(crate) async fn closed(&self) {
         self.close();
-        // The sender is in here, so that this can't fail.
-        let _ = self.futures.subscribe().wait_for(|futures| *futures == 0).await;
+        self.futures.over().await;
     }
 
     pub(crate) fn guard<F: Future>(&self, future: F) -> Guarded<F> {
@@ -115,18 +114,18 @@ impl<F: Future> std::fmt::Debug for Guarded<F> {
 /// Keeps the lease from being freed, and is counted.
 struct HeldOpen {
     _hold: Arc<Hold>,
-    futures: Arc<watch::Sender<usize>>,
+    futures: Arc<Running>,
 }
 
 impl HeldOpen {
-    fn new(hold: Arc<Hold>, futures: Arc<watch::Sender<usize>>) -> Self {
-        futures.send_modify(|futures| *futures += 1);
+    fn new(hold: Arc<Hold>, futures: Arc<Running>) -> Self {
+        futures.begin();
         Self { _hold: hold, futures }
     }
 }
 
 impl Drop for HeldOpen {
     fn drop(&mut self) {
-        self.futures.send_modify(|futures| *futures = futures.saturating_sub(1));
+        self.futures.end();
     }
 }

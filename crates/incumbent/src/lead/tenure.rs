@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use incumbent_core::{LeaseName, MemberId, Moment};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, thread};
 use crate::lead::loss::{Loss, Lost};
+use crate::lead::running::Running;
 use crate::lead::trust::Trust;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Tenure {
     /// Fires when the work is over, and with it all that it put under the term.
     closing: CancellationToken,
     /// How many futures run under the term.
-    futures: Arc<watch::Sender<usize>>,
+    futures: Arc<Running>,
 }
 
 impl Tenure {
@@ -53,7 +53,7 @@ impl Tenure {
             ending: trust.over().child_token(),
             closing: aborting.child_token(),
             aborting,
-            futures: Arc::new(watch::Sender::new(0)),
+            futures: Arc::default(),
             trust,
         }
     }
@@ -207,7 +207,7 @@ impl Tenure {
     }
 
     /// How many futures run under the term.
-    pub(crate) fn futures(&self) -> &Arc<watch::Sender<usize>> {
+    pub(crate) fn futures(&self) -> &Arc<Running> {
         &self.futures
     }
 
