@@ -9,21 +9,24 @@ use incumbent_core::records::{MemberRecord, MemberState};
 use super::knowledge::{Forgotten, Knowledge};
 use super::{Invariant, Landing, Step, Verdict};
 
+/// How a member was closed, and from which instant on it may trust no more.
+type Closed = (MemberState, u64);
+
 #[derive(Default)]
 pub(super) struct Closing {
     /// From which instant on no trust is allowed.
-    closed: BTreeMap<MemberId, (MemberState, u64)>,
+    closed: BTreeMap<MemberId, Closed>,
     knowledge: Knowledge,
     /// Members that were closed by one that couldn't know better, after the store forgot them.
     excused: BTreeSet<MemberId>,
     /// What `closed` says of the present member of each process, because all are looked at whenever
     /// anything happens.
-    present: Vec<Option<(MemberId, Option<(MemberState, u64)>)>>,
+    present: Vec<Option<(MemberId, Option<Closed>)>>,
 }
 
 impl Closing {
     /// What is known of the member that a process is now.
-    fn closed_as(&mut self, at: usize, id: &MemberId) -> Option<(MemberState, u64)> {
+    fn closed_as(&mut self, at: usize, id: &MemberId) -> Option<Closed> {
         if self.present.len() <= at {
             self.present.resize(at + 1, None);
         }
