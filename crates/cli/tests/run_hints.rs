@@ -48,7 +48,7 @@ fn resign_and_sigterm_are_followed_at_once_on_a_store_that_pushes_nothing() {
 fn waits(stage: &Stage, place: &impl Fn(Command) -> Command, members: usize) {
     common::eventually("it joins", || {
         let status = Ran::of(place(stage.trial.command(&["status", "--json"]))).succeeds().json();
-        status["members"].as_array().is_some_and(|all| all.len() >= members)
+        status.get("members").and_then(|it| it.as_array()).is_some_and(|all| all.len() >= members)
     });
     pause(Duration::from_secs(2));
 }

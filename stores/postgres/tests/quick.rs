@@ -34,7 +34,7 @@ async fn scene(leases: &[LeaseName]) -> Client {
     assert_eq!(write(&store, put).await, Ok(applied(1000)));
     for (lease, attempt) in leases.iter().zip(0..) {
         let (node, address) = ("node \"one\"".to_owned(), Some("10.0.0.7:80".to_owned()));
-        let (member, mark, due_ms) = (id.clone(), Some("1.2".to_owned()), Some(700));
+        let (member, mark, due_ms) = (id.clone(), Some("1.2".to_owned()), 700);
         let holder = Holder { member, node, address, mark, unproven: false, due_ms };
         let free = LeaseRecord::free(lease.as_str().to_owned(), 7);
         let record = LeaseRecord { holder: Some(holder), ..free };

@@ -184,7 +184,7 @@ impl Crowd {
             address: None,
             mark: None,
             unproven: false,
-            due_ms: None,
+            due_ms: 0,
         };
         let record = LeaseRecord {
             format: FORMAT,
