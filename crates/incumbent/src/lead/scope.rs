@@ -9,7 +9,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::lead::hold::Hold;
-use crate::lead::running::Running;
+use crate::lead::futures::Futures;
 use crate::lead::tenure::Tenure;
 
 /// One run of some work: all futures that belong to it. Clones are handles to the same run.
@@ -21,7 +21,7 @@ pub(crate) struct Scope {
     /// Fires when the run is over.
     closing: CancellationToken,
     /// How many futures there are.
-    futures: Arc<Running>,
+    futures: Arc<Futures>,
 }
 
 impl Scope {
@@ -114,11 +114,11 @@ impl<F: Future> std::fmt::Debug for Guarded<F> {
 /// Keeps the lease from being freed, and is counted.
 struct HeldOpen {
     _hold: Arc<Hold>,
-    futures: Arc<Running>,
+    futures: Arc<Futures>,
 }
 
 impl HeldOpen {
-    fn new(hold: Arc<Hold>, futures: Arc<Running>) -> Self {
+    fn new(hold: Arc<Hold>, futures: Arc<Futures>) -> Self {
         futures.begin();
         Self { _hold: hold, futures }
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, thread};
 use crate::lead::loss::{Loss, Lost};
-use crate::lead::running::Running;
+use crate::lead::futures::Futures;
 use crate::lead::trust::Trust;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Tenure {
     /// Fires when the work is over, and with it all that it put under the term.
     closing: CancellationToken,
     /// How many futures run under the term.
-    futures: Arc<Running>,
+    futures: Arc<Futures>,
 }
 
 impl Tenure {
@@ -207,7 +207,7 @@ impl Tenure {
     }
 
     /// How many futures run under the term.
-    pub(crate) fn futures(&self) -> &Arc<Running> {
+    pub(crate) fn futures(&self) -> &Arc<Futures> {
         &self.futures
     }
 

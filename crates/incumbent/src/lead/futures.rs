@@ -7,12 +7,12 @@ use tokio::sync::Notify;
 /// A count whose end can be waited for. There is one for each term that is held, and a channel would
 /// take ten times the memory.
 #[derive(Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct Futures {
     count: AtomicUsize,
     none: Notify,
 }
 
-impl Running {
+impl Futures {
     pub(crate) fn begin(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
