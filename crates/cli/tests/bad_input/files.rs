@@ -3,7 +3,8 @@
 use super::case::{Case, case, refused, taken};
 
 const QUOTES: &str = "Put text in quotes";
-const KEYS: &str = "the keys are store, cluster, node, ttl and the tables [run] and [serve]";
+const KEYS: &str =
+    "the keys are store, cluster, node, ttl, hints, hint-key-file and the tables [run] and [serve]";
 const RUN_KEYS: &str = "the keys are grace, last-grace, isolate, on-lost and witness";
 const SPAN: &str = "a number and its unit in quotes, such as \"15s\"";
 const BOUNDS: &str = "between 3s and 3600s";
