@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 use crate::driver::mutant::{DriverMutant, planted};
-use crate::lead::hold::Hold;
 use crate::lead::futures::Futures;
+use crate::lead::hold::Hold;
 use crate::lead::tenure::Tenure;
 
 /// One run of some work: all futures that belong to it. Clones are handles to the same run.

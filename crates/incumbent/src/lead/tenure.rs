@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, thread};
-use crate::lead::loss::{Loss, Lost};
 use crate::lead::futures::Futures;
+use crate::lead::loss::{Loss, Lost};
 use crate::lead::trust::Trust;
 
 #[derive(Debug)]
