@@ -334,7 +334,7 @@ answer! {
     ChecksDocument {
         /// How long ago the thread that beats last looked after this node.
         driver_turned_ms_ago: u64,
-        /// Whether the store answers: `answers`, or the last error. It isn't judged by.
+        /// Whether the store answers: `answers` or `fails`. It isn't judged by.
         store: String,
     }
     /// How long a hold may be trusted.

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use incumbent::{Moment, StoreHealth, clock};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
 
+use crate::access::Role;
 use crate::call::{Answer, Call};
 use crate::holding::party;
 use crate::holds::Place;
@@ -70,9 +71,9 @@ pub(crate) async fn events(call: Call) -> Answer {
     let after = seen(&call.headers, call.query("after"), &call.watched.news.run);
     let reader = Reader::new(&call.service, &call.watched, place);
     let service = call.service.clone();
-    call.service.spawn(async move {
+    service.spawn(async move {
         let reader = reader;
-        read(&service, &reader.watched, after, &sender).await;
+        read(&call, after, &sender).await;
         drop(reader);
     });
     Ok(Lines::response(Format::Events, receiver, ()))
@@ -110,16 +111,18 @@ fn seen(headers: &HeaderMap, after: Option<&str>, run: &str) -> Option<u64> {
 }
 
 /// Sends all that is new, until nobody reads.
-async fn read(
-    service: &Service,
-    watched: &Watched,
-    after: Option<u64>,
-    sender: &mpsc::Sender<Bytes>,
-) {
+async fn read(call: &Call, after: Option<u64>, sender: &mpsc::Sender<Bytes>) {
+    let (service, watched) = (&call.service, &call.watched);
     let news = &watched.news;
     let mut last = news.last.subscribe();
     let mut after = after;
     loop {
+        // A role may have been taken away since (O58).
+        let access = service.access();
+        let peer = call.peer.as_deref();
+        if access.admit(&Method::GET, &call.headers, peer, Some(Role::ReadOnly)).is_err() {
+            return;
+        }
         let _ = last.borrow_and_update();
         if news.is_ready() {
             for line in news.since(watched, &mut after) {

@@ -97,8 +97,9 @@ fn checks(service: &Service) -> ChecksDocument {
     let health = service.node().health();
     ChecksDocument {
         driver_turned_ms_ago: millis(health.last_turn),
+        // Why is for those who may look: /v1/cluster says it. Anybody may ask here.
         store: match health.store {
-            StoreHealth::Fails { error, .. } => error,
+            StoreHealth::Fails { .. } => "fails".to_owned(),
             _ => "answers".to_owned(),
         },
     }
@@ -108,6 +109,11 @@ fn checks(service: &Service) -> ChecksDocument {
 pub(crate) async fn name(call: Call) -> Answer {
     call.know(&["lease"])?;
     let lease = call.query("lease").unwrap_or(call.service.lease());
-    let name = role(&call.service, lease)?.node.unwrap_or_default();
-    Ok(json(StatusCode::OK, &NameDocument { name }))
+    let role = role(&call.service, lease)?;
+    let name = match role.known_ms_ago {
+        Some(_) => role.node,
+        // The first question about a lease: an empty name would say that nobody holds it (O58).
+        None => call.service.cluster().lease(lease).await?.leader.map(|leader| leader.node),
+    };
+    Ok(json(StatusCode::OK, &NameDocument { name: name.unwrap_or_default() }))
 }

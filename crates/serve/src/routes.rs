@@ -119,7 +119,8 @@ fn roles() -> Vec<Route> {
         get("/", "The name of the leader; the page for browsers", run(page::root))
             .by(None)
             .query(&[("lease", "of this lease")])
-            .answers(200, NameDocument::schema, "empty if nobody leads"),
+            .answers(200, NameDocument::schema, "empty if nobody leads")
+            .problems(&[503]),
         get("/page/{file}", "A file of the page", run(page::show))
             .by(None)
             .empty(200, "as it is")

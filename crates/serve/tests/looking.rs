@@ -33,7 +33,9 @@ fn a_role_is_answered_from_the_trust_of_this_moment() {
     for method in ["HEAD", "OPTIONS"] {
         assert_eq!(server.ask(method, "/leader/scheduler", None).status, 200, "{method}");
     }
-    assert_eq!(server.get("/").json(), json!({ "name": "" }), "nobody is asked about by default");
+    wait_until("it names the cluster's leader, if no other lease is named", || {
+        server.get("/").json() == json!({ "name": "server" })
+    });
     assert_eq!(server.get("/?lease=scheduler").json(), json!({ "name": "a" }));
     server.delete(text(&elected, "hold"));
     assert_eq!(server.get("/leader/scheduler").status, 503);
@@ -66,6 +68,20 @@ fn a_standby_names_the_leader_and_the_age_of_that_knowledge() {
     wait_until("the old leader is forgotten", || {
         server.get("/leader/scheduler").json()["node"].is_null()
     });
+}
+
+/// O58: an empty name means that nobody holds it, and not that nothing is known yet.
+#[test]
+fn the_first_question_about_a_lease_is_not_answered_by_nobody() {
+    let server = Server::new(LONG);
+    let store = server.store.clone();
+    let _elsewhere = server.runtime().block_on(async {
+        let node = Node::builder().ttl(LONG).name("elsewhere").join(store).await.unwrap();
+        let mut campaign = node.campaign("scheduler").unwrap();
+        let leadership = campaign.elected().await.unwrap();
+        (node, campaign, leadership)
+    });
+    assert_eq!(server.get("/?lease=scheduler").json(), json!({ "name": "elsewhere" }));
 }
 
 /// F58: neither probe depends on who leads, nor on whether the store answers.

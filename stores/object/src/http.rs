@@ -16,7 +16,7 @@ use object_store::client::{
 };
 use object_store::{ClientConfigKey, ClientOptions};
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::{ClientConfig, RootCertStore};
 
 /// Longer than between two beats of the default ttl, shorter than most servers keep a connection:
@@ -77,7 +77,11 @@ impl Connector {
             };
             let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
                 .and_then(Iterator::collect)
-                .map_err(|error| unreadable(error.to_string()))?;
+                .map_err(|error| match error {
+                    pem::Error::Io(error) => unreadable(error.to_string()),
+                    // It would quote what is in the file, which may be a key (O58).
+                    _ => unreadable("it isn't PEM".to_owned()),
+                })?;
             for certificate in certificates {
                 roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
             }

@@ -1,6 +1,6 @@
 //! Whether and where a node takes hints from other nodes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::key::HintKey;
 
@@ -97,7 +97,7 @@ impl HintSettings {
 
     fn checked(self) -> Result<Self, HintSettingsError> {
         match self.place {
-            HintPlace::At(address) if address.ip().is_unspecified() => {
+            HintPlace::At(address) if !is_of_one(address.ip()) => {
                 Err(HintSettingsError::Unspecific(address))
             }
             HintPlace::At(address) if self.key.is_none() => {
@@ -106,6 +106,12 @@ impl HintSettings {
             HintPlace::At(_) | HintPlace::Loopback | HintPlace::Nowhere => Ok(self),
         }
     }
+}
+
+/// Whether it is the address of one machine, to which alone something is sent.
+fn is_of_one(ip: IpAddr) -> bool {
+    let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    !(ip.is_unspecified() || ip.is_multicast() || broadcast)
 }
 
 #[cfg(test)]
@@ -120,6 +126,8 @@ mod tests {
             ("10.0.0.7", key(), &["10.0.0.7:7946"]),
             ("0.0.0.0:7946", key(), &["0.0.0.0:7946", "names no machine"]),
             ("[::]:7946", key(), &["names no machine"]),
+            ("224.0.0.1:7946", key(), &["names no machine"]),
+            ("255.255.255.255:7946", key(), &["names no machine"]),
             ("10.0.0.7:7946", None, &["10.0.0.7:7946", "INCUMBENT_HINT_KEY_FILE"]),
         ] {
             let said = HintSettings::parse(text, key).unwrap_err().to_string();

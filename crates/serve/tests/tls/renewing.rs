@@ -73,6 +73,8 @@ fn a_role_that_is_taken_away_is_gone_on_open_connections_too() {
     let stage = Stage::wanting(&Wants { roles: Some(roles), ..Wants::default() });
     let mut alice = stage.connect(Some(&stage.identity("alice")));
     assert_eq!(status(&mut alice, "/v1/leases"), 200);
+    let mut events = stage.connect(Some(&stage.identity("alice")));
+    write!(events, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     // Another file that is broken doesn't keep it from being seen.
     std::fs::write(stage.path("server.crt"), "garbage").unwrap();
     std::fs::write(stage.path("roles"), "read-only cn:bob\n").unwrap();
@@ -82,6 +84,14 @@ fn a_role_that_is_taken_away_is_gone_on_open_connections_too() {
     pass(SEEN);
     assert_eq!(status(&mut alice, "/v1/leases"), 403);
     assert_eq!(stage.get(&stage.identity("bob"), "/v1/leases").status, 200);
+    // O58: what was streaming has ended too, with the last chunk.
+    let mut told = Vec::new();
+    let mut bytes = [0; 4096];
+    while !told.ends_with(b"0\r\n\r\n") {
+        let read = events.read(&mut bytes).unwrap();
+        assert!(read > 0, "{}", String::from_utf8_lossy(&told));
+        told.extend_from_slice(&bytes[..read]);
+    }
 }
 
 /// Asks on a connection that stays open.
