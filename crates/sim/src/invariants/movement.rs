@@ -33,7 +33,7 @@ impl Invariant for Movement {
         let (before, after) = (change.before::<Roster>(), change.after::<Roster>());
         let (Some(before), Some(after)) = (before, after) else { return Ok(()) };
         let mut moved = before.duties.symmetric_difference(&after.duties);
-        if moved.all(|duty| self.ledger.is_pinned(duty)) {
+        if moved.all(|duty| self.ledger.may_return(duty)) {
             return Ok(());
         }
         Err(format!(

@@ -58,7 +58,7 @@ impl Placed {
 
     fn overdue(&self, now: u64) -> Verdict {
         for (duty, since) in &self.idle {
-            let moves = *since >= self.loss || self.ledger.is_pinned(duty);
+            let moves = *since >= self.loss || self.ledger.may_return(duty);
             let bound = if moves { self.bound } else { 0 };
             let since = (*since).max(self.placed);
             if now > since + bound {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use incumbent_core::records::{Ask, Intent, IntentState, Profile};
 use incumbent_core::{LeaseName, MemberId};
 use incumbent_duties::DutyId;
-use incumbent_duties::records::Roster;
+use incumbent_duties::records::{Moves, Roster};
 
 use super::{Forgotten, Invariant, Landing, Step, Verdict};
 use crate::duties::{FAMILY, NEWEST};
@@ -24,6 +24,8 @@ pub(super) struct Ledger {
     pub(super) versions: BTreeMap<MemberId, BTreeSet<String>>,
     pauses: BTreeMap<String, String>,
     pins: BTreeMap<String, String>,
+    /// Duties that avoid a node, or did until the last plan.
+    avoiding: BTreeSet<DutyId>,
 }
 
 impl Ledger {
@@ -35,6 +37,11 @@ impl Ledger {
 
     pub(super) fn applied(&mut self, change: &Applied) {
         let key = change.key.as_str();
+        if key == "moves" {
+            let (before, after) = (change.before::<Moves>(), change.after::<Moves>());
+            let avoided = |moves: &Rc<Moves>| moves.avoided.keys().cloned().collect::<Vec<_>>();
+            self.avoiding = before.iter().chain(&after).flat_map(avoided).collect();
+        }
         let Some((kind, id)) = key.split_once('/') else { return };
         let member = MemberId::new(id);
         match kind {
@@ -79,10 +86,12 @@ impl Ledger {
         self.pauses.values().any(|paused| paused == duty.as_str())
     }
 
-    /// Whether an operator wants it on a node of its own. What failed there avoids it for five minutes,
-    /// and goes there when these are over, at whatever time (seed 18004 of the first 20,000).
-    pub(super) fn is_pinned(&self, duty: &DutyId) -> bool {
-        self.pins.values().any(|pinned| pinned == duty.as_str())
+    /// Whether it may move at any time. What failed on a node avoids it for five minutes, and may go back
+    /// when these are over: if an operator wants it there (seed 18004 of the first 20,000), or if the
+    /// nodes become more even by that (seed 1124).
+    pub(super) fn may_return(&self, duty: &DutyId) -> bool {
+        let pinned = self.pins.values().any(|pinned| pinned == duty.as_str());
+        pinned || self.avoiding.contains(duty)
     }
 
     pub(super) fn is_wanted(&self, duty: &DutyId) -> bool {

