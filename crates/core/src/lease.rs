@@ -206,6 +206,19 @@ impl Lease {
         self.want.as_ref().is_some_and(|want| want.electable)
     }
 
+    /// The term in which it is held, as far as is known.
+    pub(crate) fn held(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Held(term) => Some(term),
+            Stage::Seeking
+            | Stage::Taking
+            | Stage::Proving(..)
+            | Stage::Stopping(_)
+            | Stage::ToFree(_)
+            | Stage::Freeing(_) => None,
+        }
+    }
+
     /// The term under which work may still run.
     pub(crate) fn term(&self) -> Option<u64> {
         match self.stage {

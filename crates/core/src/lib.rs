@@ -12,7 +12,7 @@
 //! | [`records`] | what is stored, as JSON that a person can read |
 //! | `member` | one incarnation of a node: its beats, and the trust that follows from them |
 //! | `watch` | when another member may be closed, and when to look at it again |
-//! | `lease` and `node::decide` | what to do about a lease |
+//! | `lease`, `leases` and `leases::decide` | what to do about a lease |
 //! | [`outbox`] | what goes out: requests with their stamps and deadlines, and events |
 //! | [`leader`] | what the leader of the cluster does |
 //! | [`mutant`] | mistakes that can be planted in all of these, to show that checkers bite |
@@ -27,6 +27,7 @@ mod introduction;
 pub mod keys;
 pub mod leader;
 mod lease;
+mod leases;
 mod member;
 pub mod mutant;
 pub mod names;
@@ -44,9 +45,10 @@ mod sweep;
 mod time;
 mod watch;
 
+pub use leases::Past;
 pub use member::Ending;
 pub use names::{LeaseKind, LeaseName, MemberId};
-pub use node::{Brought, Config, ElectionEvent, Elector, LossCause, Past, Sighting};
+pub use node::{Brought, Config, ElectionEvent, Elector, LossCause, Sighting};
 pub use outbox::{Request, RequestId};
 pub use settings::{Rhythm, Timing};
 pub use stance::{Preference, Stance};

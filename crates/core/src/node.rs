@@ -1,30 +1,25 @@
-//! A node: one member after another, and the leases that hang from it.
+//! A node: one member after another, and the leases that hang from it. It wires the machines together:
+//! which is asked when, which reply is whose, and what one does because of another.
 //!
 //! No I/O and no clock: the driver says what time it is, sends the [`Request`]s, brings back
 //! the replies and acts on the [`ElectionEvent`]s. Everything that could go wrong in a protocol is in
 //! here, and the simulator runs this very code.
 
 mod api;
-mod decide;
 mod event;
-mod losses;
-mod past;
-mod proof;
 mod reads;
 mod replies;
 mod rider;
 mod standing;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::farewell::Farewells;
 use crate::introduction::Introduction;
 use crate::keys;
 use crate::leader::Leading;
-use crate::lease::{JUMP, Lease, Memory, Stage};
+use crate::leases::{Leases, Owner};
 use crate::member::{Ending, MemberStep, Membership};
 use crate::mutant::{Mutant, Planted, fault};
-use crate::names::{LeaseKind, LeaseName, MemberId};
+use crate::names::{LeaseName, MemberId};
 use crate::outbox::{Outbox, Purpose, RequestId};
 use crate::random::Random;
 use crate::records::{Board, Content, LeaseRecord, MemberRecord, Profile, View};
@@ -32,14 +27,13 @@ use crate::settings::Timing;
 use crate::store::{Expect, Key, Lane, Read, Version, Write};
 use crate::sweep::Sweep;
 use crate::time::Moment;
-use crate::watch::Watch;
 use rider::Rider;
 
 pub use api::Sighting;
 pub use event::{ElectionEvent, LossCause};
-pub use past::Past;
 pub(crate) use reads::Followed;
 pub use rider::Brought;
+pub(crate) use standing::PreferredMembers;
 
 /// What a node is, fixed for its life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,20 +70,7 @@ pub struct Elector {
     joins: crate::backoff::Backoff,
     leaving: bool,
 
-    leases: BTreeMap<LeaseName, Lease>,
-    /// What is remembered of leases that aren't wanted any more.
-    memories: BTreeMap<LeaseName, Memory>,
-    /// The highest term of any lease that this node has seen.
-    highest_term: u64,
-    /// Where the terms of leases begin that this node doesn't know, once the store has forgotten
-    /// something, and until when somebody may still trust in one of those that are lost.
-    first_term: u64,
-    lost_until: Moment,
-    /// Work that runs, or may still run: the member and the term under which it was started.
-    running: BTreeMap<LeaseName, (MemberId, u64)>,
-    watches: BTreeMap<MemberId, Watch>,
-    timers: BTreeSet<(Moment, LeaseName)>,
-    to_look: BTreeSet<LeaseName>,
+    leases: Leases,
     leader: Option<Leading>,
     sweep: Sweep,
     index: reads::Index,
@@ -120,15 +101,7 @@ impl Elector {
             farewells: Farewells::default(),
             joins: crate::backoff::Backoff::new(ttl / 60, ttl / 8),
             leaving: false,
-            leases: BTreeMap::new(),
-            memories: BTreeMap::new(),
-            highest_term: 0,
-            first_term: 1,
-            lost_until: Moment::START,
-            running: BTreeMap::new(),
-            watches: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            to_look: BTreeSet::new(),
+            leases: Leases::new(),
             leader: None,
             sweep: Sweep::new(Random::new(writer)),
             index: reads::Index::default(),
@@ -144,7 +117,7 @@ impl Elector {
         self.time_out(now);
         self.drive_member(now);
         self.farewells.poll(now, &mut self.outbox);
-        self.drive_leases(now);
+        self.with_leases(|leases, owner| leases.poll(now, owner));
         self.drive_leader(now);
         self.drive_index(now);
         self.drive_sweep(now);
@@ -156,14 +129,14 @@ impl Elector {
     pub fn wake_at(&self) -> Moment {
         let deadline = Some(self.outbox.wake_at());
         let farewell = Some(self.farewells.wake_at());
-        let timer = self.timers.first().map(|(at, _)| *at);
+        let leases = Some(self.leases.wake_at());
         let leader = self.leader.as_ref().map(Leading::wake_at);
         let index = self.index.wake_at();
         let alive = self.own_id().is_some();
         let profile = alive.then(|| self.introduction.wake_at());
         let sweep = (alive && !self.leaving).then(|| self.sweep.wake_at());
         let member = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
-        [deadline, farewell, timer, leader, index, sweep, profile, member]
+        [deadline, farewell, leases, leader, index, sweep, profile, member]
             .into_iter()
             .flatten()
             .min()
@@ -216,50 +189,10 @@ impl Elector {
     /// Ends this incarnation: all trust is over now.
     fn end(&mut self, now: Moment, why: Ending) {
         let Some(member) = self.member.take() else { return };
-        if why == Ending::Vanished {
-            // What others took since the last loss may be lost with this one.
-            if self.first_term > 1 {
-                self.first_term += JUMP;
-            }
-            self.note_loss(now);
-        }
         self.outbox.sends_for(None);
         self.introduction.end(&self.config.timing);
         self.rider.end();
-        self.leader = None;
-        for lease in self.leases.values_mut() {
-            let name = lease.name.clone();
-            match lease.stage {
-                Stage::Held(term) => {
-                    let lost = ElectionEvent::Lost {
-                        lease: name,
-                        term,
-                        why: LossCause::Ended(why),
-                        abrupt: true,
-                    };
-                    self.outbox.say(lost);
-                    lease.not_before = now + self.config.timing.ttl / 4;
-                }
-                Stage::Stopping(term) => {
-                    self.outbox.say(ElectionEvent::Abort { lease: name, term });
-                }
-                Stage::Seeking
-                | Stage::Taking
-                | Stage::Proving(..)
-                | Stage::ToFree(_)
-                | Stage::Freeing(_) => {}
-            }
-            if lease.name.kind() == LeaseKind::Duty
-                && !self.config.planted.is(Mutant::RosterOutlivesMember)
-            {
-                // The roster was that of an incarnation that is over.
-                lease.want = None;
-            }
-            lease.stage = Stage::Seeking;
-            lease.released = 0;
-            lease.doubts.clear();
-            lease.look_at = now;
-        }
+        self.with_leases(|leases, owner| leases.end(now, why, owner));
         self.outbox.say(ElectionEvent::Ended { member: member.id.clone(), why });
         if let Some(version) = member.version() {
             let record = member.closing(&self.config.timing);
@@ -270,7 +203,6 @@ impl Elector {
         if !self.leaving {
             self.join_again(now, member.id);
         }
-        self.arm_all(now);
     }
 
     fn join_again(&mut self, now: Moment, former: MemberId) {
@@ -284,9 +216,8 @@ impl Elector {
     /// Lets former incarnations go whose work has stopped.
     fn release_farewells(&mut self, now: Moment) {
         let early = self.config.planted.is(Mutant::LeftBeforeStopped);
-        let running = &self.running;
-        let works = |id: &MemberId| running.values().any(|(member, _)| member == id);
-        self.farewells.release(now, |id| works(id) && !early);
+        let leases = &self.leases;
+        self.farewells.release(now, |id| leases.works_for(id) && !early);
     }
 
     /// Work → leases → member: the last step of leaving, once all work has stopped.
@@ -295,7 +226,7 @@ impl Elector {
             return;
         }
         if let Some(member) = &self.member {
-            let works = self.running.values().any(|(id, _)| *id == member.id);
+            let works = self.leases.works_for(&member.id);
             let early = self.config.planted.is(Mutant::LeftBeforeStopped);
             let creating = !member.is_alive() && self.outbox.awaits(|it| *it == Purpose::Create);
             if creating || member.is_waiting() || (works && !early) {
@@ -307,7 +238,6 @@ impl Elector {
         if self.farewells.is_empty() && !self.outbox.has_said(&ElectionEvent::Left) {
             self.leaving = false;
             self.leases.clear();
-            self.timers.clear();
             self.outbox.say(ElectionEvent::Left);
         }
     }
@@ -317,23 +247,25 @@ impl Elector {
         self.outbox.put(key, expect, value, hint)
     }
 
-    /// Notes when a lease wants to be looked after, once.
-    fn arm(&mut self, name: &LeaseName, at: Moment) {
-        let Some(lease) = self.leases.get_mut(name) else { return };
-        if lease.armed != at {
-            self.timers.remove(&(lease.armed, name.clone()));
-            lease.armed = at;
-            if at != Moment::NEVER {
-                self.timers.insert((at, name.clone()));
-            }
+    /// Has something done about leases, and follows what comes of it: whether this node leads the
+    /// cluster, and what operators ask of terms that only now are ours.
+    fn with_leases<T>(&mut self, act: impl FnOnce(&mut Leases, &mut Owner<'_>) -> T) -> T {
+        let mut owner = Owner {
+            config: &self.config,
+            member: self.member.as_mut(),
+            preferred: &self.index.preferred,
+            wall_ms: self.wall_ms,
+            random: &mut self.random,
+            outbox: &mut self.outbox,
+        };
+        let done = act(&mut self.leases, &mut owner);
+        if self.leader.as_ref().map(Leading::term) != self.leases.leads() {
+            self.leader = self.leases.leads().map(Leading::new);
         }
-    }
-
-    fn arm_all(&mut self, at: Moment) {
-        let names: Vec<LeaseName> = self.leases.keys().cloned().collect();
-        for name in names {
-            self.arm(&name, at);
+        if self.leases.take_won() {
+            self.index.reread_intents();
         }
+        done
     }
 
     fn own_id(&self) -> Option<&MemberId> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::census::WantedWrite;
 use crate::leader::LeaderErrand;
-use crate::names::{LeaseName, MemberId};
+use crate::leases::LeaseErrand;
+use crate::names::MemberId;
 use crate::node::{ElectionEvent, Followed};
 use crate::own::UpkeepKind;
-use crate::records::{LeaseRecord, MemberRecord};
 use crate::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Put, Read, Reply, Stamp, Write,
 };
@@ -73,12 +73,7 @@ pub(crate) enum Purpose {
     ReadBack,
     Profile(UpkeepKind),
     Farewell(MemberId, UpkeepKind),
-    Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
-    Take(LeaseName, LeaseRecord),
-    Free(LeaseName, u64, LeaseRecord),
-    Touch(LeaseName, LeaseRecord),
-    Close(MemberRecord),
-    Confirm(LeaseName, u64),
+    Lease(Box<LeaseErrand>),
     Index(Followed),
     Obeyed,
     Leader(LeaderErrand),

@@ -1,9 +1,7 @@
 //! The board, and what it points to: the view and the operators' intents.
 
 use super::standing::{self, PreferredMembers};
-use super::{
-    Board, ElectionEvent, Elector, Lane, LeaseName, Moment, Purpose, Read, Version, View, keys,
-};
+use super::{Board, ElectionEvent, Elector, Lane, Moment, Purpose, Read, Version, View, keys};
 
 use crate::outbox::Answered;
 use crate::pace;
@@ -184,13 +182,10 @@ impl Elector {
         let Ask::Resign { lease, term, successor } = intent.ask.clone() else {
             return; // Meant for the leader, who lists them.
         };
-        let held = |node: &Self, name: &LeaseName| node.held(name) == Some(term);
-        let Some(name) = self.leases.keys().find(|name| name.as_str() == lease).cloned() else {
+        let Some(name) = self.leases.named(&lease).filter(|name| self.held(name) == Some(term))
+        else {
             return;
         };
-        if !held(self, &name) {
-            return;
-        }
         self.resign(now, &name, term, successor);
         intent.state = IntentState::Done;
         let expect = Expect::Version(stored.version.clone());

@@ -11,8 +11,6 @@ use super::{
     ElectionEvent, Elector, Lane, LeaseName, MemberId, Moment, Purpose, Read, RequestId, Write,
 };
 use crate::leader::Leading;
-use crate::lease::{Lease, Stage};
-use crate::names::LeaseKind;
 use crate::records::{FamilyProfile, Unreadable};
 use crate::store::{ErrorKind, Found, Reply};
 
@@ -28,7 +26,6 @@ pub(super) struct Rider {
     endings: u64,
     brought: VecDeque<Brought>,
     found: VecDeque<Found>,
-    moved: VecDeque<LeaseName>,
 }
 
 /// The reply to an errand, or the error that came instead.
@@ -54,8 +51,6 @@ impl Rider {
     pub(super) fn end(&mut self) {
         self.along = None;
         self.endings += 1;
-        // What became of leases before concerns what the rider forgets now.
-        self.moved.clear();
     }
 }
 
@@ -95,7 +90,7 @@ impl Elector {
 
     /// The next lease of a duty of which something became.
     pub fn moved(&mut self) -> Option<LeaseName> {
-        self.rider.moved.pop_front()
+        self.leases.next_moved()
     }
 
     /// How many incarnations of this node have ended.
@@ -173,21 +168,6 @@ impl Elector {
     /// The leases of duties that are neither held nor free of this node: their work is ending, or
     /// they are being freed.
     pub fn ending(&self) -> impl Iterator<Item = &LeaseName> {
-        let ending = |lease: &&Lease| match lease.stage {
-            Stage::Seeking | Stage::Taking | Stage::Proving(..) => {
-                self.running.contains_key(&lease.name)
-            }
-            Stage::Held(_) => false,
-            Stage::Stopping(_) | Stage::ToFree(_) | Stage::Freeing(_) => true,
-        };
-        let duties = self.leases.values().filter(|lease| lease.name.kind() == LeaseKind::Duty);
-        duties.filter(ending).map(|lease| &lease.name)
-    }
-
-    /// Something became of a lease.
-    pub(super) fn note_moved(&mut self, name: &LeaseName) {
-        if name.kind() == LeaseKind::Duty {
-            self.rider.moved.push_back(name.clone());
-        }
+        self.leases.ending()
     }
 }

@@ -1,13 +1,13 @@
 //! How a node stands for the lease of the cluster's leader.
 
-use super::{Elector, LeaseName, MemberId, Moment, Mutant};
+use super::{Config, Elector, LeaseName, MemberId, Moment, Mutant, Owner};
 use crate::lease::{Known, Lease};
 use crate::names::LeaseKind;
 use crate::records::{ClusterLead, MemberState, View};
 use crate::stance::{Preference, Stance};
 
 /// The members that the last view prefers as leaders, and what their nodes are called.
-pub(super) type PreferredMembers = Vec<(MemberId, String)>;
+pub(crate) type PreferredMembers = Vec<(MemberId, String)>;
 
 /// Whom this view prefers.
 pub(super) fn preferred(view: &View) -> PreferredMembers {
@@ -19,28 +19,32 @@ pub(super) fn preferred(view: &View) -> PreferredMembers {
 impl Elector {
     /// Stands for the cluster's lease, or only follows it.
     pub(super) fn stand_for_cluster(&mut self, now: Moment) {
-        let electable = self.cluster_lead() != ClusterLead::Never;
+        let electable = self.config.cluster_lead() != ClusterLead::Never;
         let candidacy = Stance { electable, ..Stance::default() };
         self.campaign(now, LeaseName::leader(), candidacy);
     }
 
     /// Whether this node may come to lead the cluster.
     pub(super) fn may_lead_cluster(&self) -> bool {
-        self.config.membership && self.cluster_lead() != ClusterLead::Never
+        self.config.membership && self.config.cluster_lead() != ClusterLead::Never
     }
+}
 
+impl Config {
     fn cluster_lead(&self) -> ClusterLead {
-        let ignored = self.config.planted.is(Mutant::NeverLeadsAllTheSame);
-        if ignored { ClusterLead::Normal } else { self.config.profile.cluster_lead }
+        let ignored = self.planted.is(Mutant::NeverLeadsAllTheSame);
+        if ignored { ClusterLead::Normal } else { self.profile.cluster_lead }
     }
+}
 
+impl Owner<'_> {
     /// How much this node holds back from a lease that is free. From the cluster's it holds back
     /// longer the worse it is fit to lead.
-    pub(super) fn preference(&self, lease: &Lease, want: &Stance) -> Preference {
+    pub(crate) fn preference(&self, lease: &Lease, want: &Stance) -> Preference {
         if lease.name.kind() != LeaseKind::Leader {
             return want.preference;
         }
-        match self.cluster_lead() {
+        match self.config.cluster_lead() {
             ClusterLead::Never | ClusterLead::IfNeeded => Preference::Priority(0),
             ClusterLead::Normal if self.yields(lease) => Preference::Priority(u8::MAX / 2),
             ClusterLead::Normal => Preference::None,
@@ -57,8 +61,7 @@ impl Elector {
         let is_former = |(id, node): &(MemberId, String)| {
             Some(id) == lease.holder() || freed_by.is_some_and(|change| change.node == *node)
         };
-        let preferred = &self.index.preferred;
-        !preferred.iter().any(|(id, _)| Some(id) == self.own_id())
-            && preferred.iter().any(|member| !is_former(member))
+        !self.preferred.iter().any(|(id, _)| Some(id) == self.own_id())
+            && self.preferred.iter().any(|member| !is_former(member))
     }
 }

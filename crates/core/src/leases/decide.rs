@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use super::{
-    ElectionEvent, Elector, Expect, Lane, LeaseName, LeaseRecord, MemberId, MemberRecord, Moment,
-    Mutant, Purpose, Read, Write, keys,
+    ElectionEvent, Known, Lease, LeaseErrand, LeaseKind, LeaseName, LeaseRecord, Leases, MemberId,
+    MemberRecord, Moment, Mutant, Owner, Purpose, Stage, Verdict, Watch, keys,
 };
-use crate::leader::Leading;
-use crate::lease::{Known, Lease, Move, Stage};
+use crate::lease::Move;
 use crate::mutant::fault;
-use crate::names::LeaseKind;
 use crate::pace;
 use crate::records::{Change, ChangeKind, Content, Holder, MemberState};
-use crate::watch::{Verdict, Watch};
+use crate::store::{Expect, Write};
 
 /// How the lease came to be free.
 #[derive(Clone, Copy)]
@@ -21,24 +19,13 @@ enum Freedom {
     HolderClosed,
 }
 
-impl Elector {
-    pub(super) fn drive_leases(&mut self, now: Moment) {
-        while let Some((at, name)) = self.timers.first().cloned() {
-            if at > now {
-                break;
-            }
-            self.arm(&name, Moment::NEVER);
-            self.drive_lease(now, &name);
-        }
-        self.send_looks(now);
-    }
-
-    fn drive_lease(&mut self, now: Moment, name: &LeaseName) {
+impl Leases {
+    pub(super) fn drive(&mut self, now: Moment, name: &LeaseName, owner: &mut Owner<'_>) {
         // Each round either sends something, waits, or changes the stage. Should that ever go on for
         // longer, the lease is looked at again in a moment, and the others have their turn.
         for _ in 0..4 {
             let Some(lease) = self.leases.get(name) else { return };
-            let step = self.next_move(lease, now);
+            let step = self.next_move(lease, now, owner);
             let writes = matches!(
                 step,
                 Move::Close(_)
@@ -48,19 +35,19 @@ impl Elector {
                     | Move::Mark
                     | Move::Adopt(_)
             );
-            if writes && !self.trusted(now) {
+            if writes && !owner.trusted(now) {
                 // Nothing is written without trust; joining again brings us back here.
                 return;
             }
             match step {
                 Move::Wait(at) => return self.arm(name, at),
                 Move::Look => return self.look(name),
-                Move::Close(holder) => return self.close(now, name, &holder),
-                Move::Take => return self.take(now, name),
-                Move::Free(term) => return self.free(now, name, term),
-                Move::Touch => return self.touch(now, name),
-                Move::Mark => return self.mark(now, name),
-                Move::Adopt(term) => return self.adopt(now, name, term),
+                Move::Close(holder) => return self.close(now, name, &holder, owner),
+                Move::Take => return self.take(now, name, owner),
+                Move::Free(term) => return self.free(now, name, term, owner),
+                Move::Touch => return self.touch(now, name, owner),
+                Move::Mark => return self.mark(now, name, owner),
+                Move::Adopt(term) => return self.adopt(now, name, term, owner),
                 Move::NoteFree => self.note(name, |lease| lease.free_since = Some(now)),
                 Move::Settled => {
                     self.note(name, |lease| lease.stage = Stage::Seeking);
@@ -81,33 +68,33 @@ impl Elector {
         }
     }
 
-    fn next_move(&self, lease: &Lease, now: Moment) -> Move {
+    fn next_move(&self, lease: &Lease, now: Moment, owner: &Owner<'_>) -> Move {
         let nothing = Move::Wait(Moment::NEVER);
         if lease.looking {
             return nothing;
         }
         match lease.stage {
             Stage::Taking | Stage::Freeing(_) | Stage::Held(_) | Stage::Stopping(_) => nothing,
-            Stage::Proving(term, beat) => self.prove(lease, term, beat),
-            Stage::ToFree(term) => self.unhold(lease, term, now),
-            Stage::Seeking => self.seek(lease, now),
+            Stage::Proving(term, beat) => self.prove(lease, term, beat, owner),
+            Stage::ToFree(term) => self.unhold(lease, term, now, owner),
+            Stage::Seeking => self.seek(lease, now, owner),
         }
     }
 
     /// A take after a loss counts only once our member has beaten since then.
-    fn prove(&self, lease: &Lease, term: u64, beat: u64) -> Move {
+    fn prove(&self, lease: &Lease, term: u64, beat: u64, owner: &Owner<'_>) -> Move {
         if !lease.is_electable() {
             return Move::Free(term);
         }
-        let proven = self.member.as_ref().is_some_and(|member| member.acknowledged() > beat);
+        let proven = owner.member.as_ref().is_some_and(|member| member.acknowledged() > beat);
         if proven { Move::Adopt(term) } else { Move::Wait(Moment::NEVER) }
     }
 
-    fn unhold(&self, lease: &Lease, term: u64, now: Moment) -> Move {
-        let planted = self.config.planted;
+    fn unhold(&self, lease: &Lease, term: u64, now: Moment, owner: &Owner<'_>) -> Move {
+        let planted = owner.config.planted;
         match &lease.known {
             Known::Unread | Known::Unreadable => look_or_wait(lease, now),
-            Known::Record(record, _) if record.term == term && self.is_own(lease) => {
+            Known::Record(record, _) if record.term == term && owner.is_named_by(lease) => {
                 let undone = planted.is(Mutant::ReleaseSettledByRead)
                     && lease.released >= term
                     && lease.is_electable();
@@ -131,63 +118,59 @@ impl Elector {
         }
     }
 
-    fn seek(&self, lease: &Lease, now: Moment) -> Move {
-        let forgets = self.config.planted.is(Mutant::DoubtfulTakeForgotten);
+    fn seek(&self, lease: &Lease, now: Moment, owner: &Owner<'_>) -> Move {
+        let forgets = owner.config.planted.is(Mutant::DoubtfulTakeForgotten);
         let settled = lease.doubts.is_empty() || forgets;
-        if lease.want.is_none() && settled && !self.is_own(lease) {
+        if lease.want.is_none() && settled && !owner.is_named_by(lease) {
             return Move::Forget;
         }
         let record = match &lease.known {
             Known::Unread | Known::Unreadable => return look_or_wait(lease, now),
-            Known::Absent => return self.approach(lease, now, Freedom::Vacant),
+            Known::Absent => return self.approach(lease, now, Freedom::Vacant, owner),
             Known::Record(record, _) => record,
         };
         let Some(holder) = &record.holder else {
-            return self.approach(lease, now, Freedom::Vacant);
+            return self.approach(lease, now, Freedom::Vacant, owner);
         };
-        if Some(&holder.member) == self.own_id() {
-            return self.settle_own(lease, record.term, now);
+        if Some(&holder.member) == owner.own_id() {
+            return self.settle_own(lease, record.term, now, owner);
         }
-        self.outwait(lease, &holder.member, now)
-    }
-
-    pub(super) fn is_own(&self, lease: &Lease) -> bool {
-        lease.holder().is_some() && lease.holder() == self.own_id()
+        self.outwait(lease, &holder.member, now, owner)
     }
 
     /// The record names this member although it isn't held: a take landed late, or the read is
     /// stale. Only the very take that is in doubt may be adopted, because nobody but us can have
     /// ended its term; of anything else the read doesn't tell whether it is over.
-    fn settle_own(&self, lease: &Lease, term: u64, now: Moment) -> Move {
-        let planted = self.config.planted;
+    fn settle_own(&self, lease: &Lease, term: u64, now: Moment, owner: &Owner<'_>) -> Move {
+        let planted = owner.config.planted;
         if planted.is(Mutant::LateTakeIgnored) {
             return Move::Wait(Moment::NEVER);
         }
         let any = planted.is(Mutant::AnyReadElects) && term > lease.released;
         match self.running.get(&lease.name) {
             // It was given up because of what a read showed, and its work is ending.
-            Some((member, running)) if Some(member) == self.own_id() && *running == term => {
+            Some((member, running)) if Some(member) == owner.own_id() && *running == term => {
                 Move::Wait(Moment::NEVER)
             }
             None if lease.is_electable() && (any || lease.landed().is_some()) => Move::Adopt(term),
             // What the store went back to isn't changed before it may be taken: others tell by it
             // whether somebody has written who can't know of the loss.
-            Some(_) | None if lease.loss.is_some() => match self.outlived_loss(lease, now) {
+            Some(_) | None if lease.loss.is_some() => match self.outlived_loss(lease, now, owner) {
                 Ok(()) if lease.want.is_none() => Move::Touch,
-                Ok(()) => self.approach(lease, now, Freedom::Vacant),
+                Ok(()) => self.approach(lease, now, Freedom::Vacant, owner),
                 Err(step) => step,
             },
             Some(_) | None => Move::Free(term),
         }
     }
 
-    fn outwait(&self, lease: &Lease, holder: &MemberId, now: Moment) -> Move {
+    fn outwait(&self, lease: &Lease, holder: &MemberId, now: Moment, owner: &Owner<'_>) -> Move {
         // Nobody is closed for a lease that may not be taken yet.
-        if let Err(step) = self.outlived_loss(lease, now) {
+        if let Err(step) = self.outlived_loss(lease, now, owner) {
             return step;
         }
-        match self.outlived(lease, holder, now) {
-            Ok(()) => self.approach(lease, now, Freedom::HolderClosed),
+        match self.outlived(lease, holder, now, owner) {
+            Ok(()) => self.approach(lease, now, Freedom::HolderClosed, owner),
             Err(step) => step,
         }
     }
@@ -198,14 +181,15 @@ impl Elector {
         lease: &Lease,
         holder: &MemberId,
         now: Moment,
+        owner: &Owner<'_>,
     ) -> Result<(), Move> {
-        let planted = self.config.planted;
+        let planted = owner.config.planted;
         let fresh = Watch::new();
         let watch = self.watches.get(holder).unwrap_or(&fresh);
         if watch.closing {
             return Err(Move::Wait(lease.look_at.max(now + pace::LOOK)));
         }
-        Err(match watch.verdict(self.config.timing.ttl, planted) {
+        Err(match watch.verdict(owner.config.timing.ttl, planted) {
             Verdict::Unread | Verdict::Unreadable => look_or_wait(lease, now),
             Verdict::Absent if planted.is(Mutant::AbsentMeansClosed) => return Ok(()),
             Verdict::Absent | Verdict::Vanished if lease.is_electable() => {
@@ -233,7 +217,7 @@ impl Elector {
     }
 
     /// The lease is free: take it, after holding back as fairness asks.
-    fn approach(&self, lease: &Lease, now: Moment, freedom: Freedom) -> Move {
+    fn approach(&self, lease: &Lease, now: Moment, freedom: Freedom, owner: &Owner<'_>) -> Move {
         let Some(want) = &lease.want else {
             // Not wanted, but a take of ours may still land unless something newer is there.
             return if lease.doubts.is_empty() { Move::Forget } else { Move::Touch };
@@ -241,19 +225,19 @@ impl Elector {
         if !want.electable || self.running.contains_key(&lease.name) {
             return look_or_wait(lease, now);
         }
-        if let Err(step) = self.outlived_loss(lease, now) {
+        if let Err(step) = self.outlived_loss(lease, now, owner) {
             return step;
         }
         let Some(since) = lease.free_since else { return Move::NoteFree };
-        let ttl = self.config.timing.ttl;
-        let member_for = self.member.as_ref().map_or(Duration::ZERO, |me| now.since(me.since));
+        let ttl = owner.config.timing.ttl;
+        let member_for = owner.member.as_ref().map_or(Duration::ZERO, |me| now.since(me.since));
         let successor = match (&lease.known, freedom) {
             (Known::Record(record, _), Freedom::Vacant) => record.successor.as_ref(),
             _ => None,
         };
         // Who was seen to beat after its take is in the store that its take is in.
         let read = lease.read_since();
-        let proof = fault!(self.config.planted, AnySightProves => Moment::START, read);
+        let proof = fault!(owner.config.planted, AnySightProves => Moment::START, read);
         let beats = |watch: &Watch| watch.has_beaten_since(proof);
         let proven = |member| self.watches.get(member).is_some_and(beats);
         let unproven = match &lease.known {
@@ -266,15 +250,15 @@ impl Elector {
         let rested = |hold_back: Duration| (since + hold_back).max(lease.rests_until);
         let at = match successor {
             // Others hold back no longer than this one might rest (O49).
-            Some(successor) if Some(successor) == self.own_id() => since,
-            Some(_) if self.config.planted.is(Mutant::EndlessHoldBack) => {
+            Some(successor) if Some(successor) == owner.own_id() => since,
+            Some(_) if owner.config.planted.is(Mutant::EndlessHoldBack) => {
                 return Move::Wait(now + ttl);
             }
             Some(_) => rested(ttl / 3),
-            None => rested(self.preference(lease, want).delay(ttl, member_for)),
+            None => rested(owner.preference(lease, want).delay(ttl, member_for)),
         };
         let at = at.max(lease.not_before);
-        let at = if unproven { at.max(read.max(self.joined(now)) + ttl) } else { at };
+        let at = if unproven { at.max(read.max(owner.joined(now)) + ttl) } else { at };
         // One that this node has never seen, in a store that has lost others.
         let unknown = lease.loss.is_none() && lease.record().term == 0;
         let at = if unknown { at.max(self.lost_until) } else { at };
@@ -282,43 +266,8 @@ impl Elector {
         if now >= at { Move::Take } else { look_until(lease, now, at) }
     }
 
-    fn look(&mut self, name: &LeaseName) {
-        if let Some(lease) = self.leases.get_mut(name) {
-            lease.looking = true;
-            self.to_look.insert(name.clone());
-        }
-    }
-
-    /// One request reads all leases that want a look, and each of their holders once.
-    fn send_looks(&mut self, now: Moment) {
-        let looking = |purpose: &Purpose| matches!(purpose, Purpose::Look { .. });
-        if self.to_look.is_empty() || self.outbox.awaits(looking) {
-            return;
-        }
-        let mut leases: Vec<LeaseName> = std::mem::take(&mut self.to_look).into_iter().collect();
-        leases.retain(|name| self.leases.contains_key(name));
-        let own = self.own_id().cloned();
-        let mut reads = Vec::with_capacity(leases.len() + 1);
-        let mut holders: Vec<MemberId> = Vec::new();
-        for name in &leases {
-            let Some(lease) = self.leases.get_mut(name) else { continue };
-            lease.hinted = false;
-            let unless = lease.version().cloned();
-            reads.push(Read::Key { key: keys::lease(&lease.name), unless });
-            let others = lease.awaited().filter(|holder| Some(*holder) != own.as_ref());
-            holders.extend(others.cloned());
-        }
-        holders.sort();
-        holders.dedup();
-        for holder in &holders {
-            let unless = self.watches.get(holder).and_then(|watch| watch.version().cloned());
-            reads.push(Read::Key { key: keys::member(holder), unless });
-        }
-        self.outbox.ask(now, Lane::Watch, reads, Purpose::Look { leases, holders });
-    }
-
     /// Closes a holder that wasn't heard of for its ttl, or that has no record at all.
-    fn close(&mut self, now: Moment, name: &LeaseName, holder: &MemberId) {
+    fn close(&mut self, now: Moment, name: &LeaseName, holder: &MemberId, owner: &mut Owner<'_>) {
         let Some(watch) = self.watches.get_mut(holder) else { return };
         watch.closing = true;
         let (record, expect) = match watch.seen() {
@@ -328,20 +277,20 @@ impl Elector {
             None => {
                 let (ttl, state) = match watch.vanished() {
                     Some(ttl) => (ttl, MemberState::Evicted),
-                    None => (self.config.timing.ttl, MemberState::Expired),
+                    None => (owner.config.timing.ttl, MemberState::Expired),
                 };
                 (MemberRecord::forgotten(holder.clone(), ttl, state), Expect::Absent)
             }
         };
-        let put = self.outbox.put(keys::member(holder), expect, record.bytes(), true);
-        self.outbox.write(now, vec![put], Purpose::Close(record));
-        if self.config.planted.is(Mutant::CloseAndTakeTogether) {
-            self.take(now, name);
+        let put = owner.outbox.put(keys::member(holder), expect, record.bytes(), true);
+        owner.outbox.write(now, vec![put], Purpose::from(LeaseErrand::Close(record)));
+        if owner.config.planted.is(Mutant::CloseAndTakeTogether) {
+            self.take(now, name, owner);
         }
     }
 
-    fn take(&mut self, now: Moment, name: &LeaseName) {
-        let Some(record) = self.leases.get(name).map(|lease| self.taken(lease, now)) else {
+    fn take(&mut self, now: Moment, name: &LeaseName, owner: &mut Owner<'_>) {
+        let Some(record) = self.leases.get(name).map(|lease| self.taken(lease, now, owner)) else {
             return;
         };
         let Some(lease) = self.leases.get_mut(name) else { return };
@@ -349,18 +298,18 @@ impl Elector {
         lease.hinted = false;
         let expect = lease.expect();
         // Nobody waits to hear that a duty was taken, and there are many.
-        let put = self.outbox.put(
+        let put = owner.outbox.put(
             keys::lease(name),
             expect,
             record.bytes(),
             name.kind() != LeaseKind::Duty,
         );
-        let purpose = Purpose::Take(name.clone(), record);
-        self.outbox.write(now, vec![put], purpose);
+        let purpose = Purpose::from(LeaseErrand::Take(name.clone(), record));
+        owner.outbox.write(now, vec![put], purpose);
     }
 
     /// The record after this node took the lease.
-    fn taken(&self, lease: &Lease, now: Moment) -> LeaseRecord {
+    fn taken(&self, lease: &Lease, now: Moment, owner: &Owner<'_>) -> LeaseRecord {
         let mut record = lease.record();
         let kind = match lease.holder().and_then(|holder| self.watches.get(holder)) {
             None => ChangeKind::Taken,
@@ -370,43 +319,32 @@ impl Elector {
                 Some(MemberState::Expired | MemberState::Alive) | None => ChangeKind::Expired,
             },
         };
-        if !self.config.planted.is(Mutant::TermNotRaised) || record.term == 0 {
-            record.term = self.next_term(lease);
+        if !owner.config.planted.is(Mutant::TermNotRaised) || record.term == 0 {
+            record.term = self.next_term(lease, owner);
             record.lost = 0;
         }
         // The stamp that the write of this record will carry.
-        let stamp = self.outbox.next_stamp();
-        let profile = &self.config.profile;
-        record.holder = self.own_id().map(|member| Holder {
+        let stamp = owner.outbox.next_stamp();
+        let profile = &owner.config.profile;
+        record.holder = owner.own_id().map(|member| Holder {
             member: member.clone(),
             node: profile.node.clone(),
             address: profile.address.clone(),
             mark: Some(stamp.to_string()),
             unproven: lease.follows_loss()
-                && !self.config.planted.is(Mutant::ForgottenElectedWithoutBeat),
-            due_ms: self.next_beat_in(now),
+                && !owner.config.planted.is(Mutant::ForgottenElectedWithoutBeat),
+            due_ms: owner.next_beat_in(now),
         });
         record.payload = lease.want.as_ref().and_then(|want| want.payload.clone());
         record.successor = None;
-        record.remember(self.change(record.term, kind));
+        record.remember(owner.change(record.term, kind));
         record
     }
 
-    /// The milliseconds until this member beats next; 0 if a beat is on its way.
-    fn next_beat_in(&self, now: Moment) -> u32 {
-        let due = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
-        let due = due.filter(|due| *due != Moment::NEVER).unwrap_or(now);
-        u32::try_from(due.since(now).as_millis()).unwrap_or(0)
-    }
-
-    fn change(&self, term: u64, kind: ChangeKind) -> Change {
-        Change { term, kind, node: self.config.profile.node.clone(), at_ms: self.wall_ms }
-    }
-
     /// Frees a term of our own; the comparison makes sure that it is that term and no other.
-    fn free(&mut self, now: Moment, name: &LeaseName, term: u64) {
-        let change = self.change(term, ChangeKind::Freed);
-        let planted = self.config.planted;
+    fn free(&mut self, now: Moment, name: &LeaseName, term: u64, owner: &mut Owner<'_>) {
+        let change = owner.change(term, ChangeKind::Freed);
+        let planted = owner.config.planted;
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Freeing(term);
         lease.hinted = false;
@@ -422,29 +360,43 @@ impl Elector {
         record.successor = lease.successor.take();
         record.remember(change);
         let expect = lease.expect();
-        let write = if self.config.planted.is(Mutant::LeaseDeleted) {
+        let write = if owner.config.planted.is(Mutant::LeaseDeleted) {
             Write::Delete(keys::lease(name))
         } else {
-            self.outbox.put(keys::lease(name), expect, record.bytes(), true)
+            owner.outbox.put(keys::lease(name), expect, record.bytes(), true)
         };
-        let purpose = Purpose::Free(name.clone(), term, record);
-        self.outbox.write(now, vec![write], purpose);
+        let purpose = Purpose::from(LeaseErrand::Free(name.clone(), term, record));
+        owner.outbox.write(now, vec![write], purpose);
     }
 
     /// The record names this member by a take of its own.
-    pub(super) fn adopt(&mut self, now: Moment, name: &LeaseName, term: u64) {
+    pub(super) fn adopt(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        term: u64,
+        owner: &mut Owner<'_>,
+    ) {
         let Some(lease) = self.leases.get(name) else { return };
         let after_loss = lease.landed().is_some_and(|doubt| doubt.after_loss);
-        self.won(now, name, term, after_loss);
+        self.won(now, name, term, after_loss, owner);
     }
 
     /// A take succeeded. That the lease is in a store that had forgotten it doesn't show that our
     /// member is there too: a beat has to show that first.
-    pub(super) fn won(&mut self, now: Moment, name: &LeaseName, term: u64, after_loss: bool) {
-        if !after_loss || self.config.planted.is(Mutant::ForgottenElectedWithoutBeat) {
-            return self.elect(name, term);
+    pub(super) fn won(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        term: u64,
+        after_loss: bool,
+        owner: &mut Owner<'_>,
+    ) {
+        if !after_loss || owner.config.planted.is(Mutant::ForgottenElectedWithoutBeat) {
+            return self.elect(name, term, owner);
         }
-        let (Some(lease), Some(member)) = (self.leases.get_mut(name), &mut self.member) else {
+        let (Some(lease), Some(member)) = (self.leases.get_mut(name), owner.member.as_deref_mut())
+        else {
             return;
         };
         lease.doubts.clear();
@@ -454,21 +406,34 @@ impl Elector {
     }
 
     /// This member holds the lease from now on.
-    pub(super) fn elect(&mut self, name: &LeaseName, term: u64) {
-        let Some(member) = self.own_id().cloned() else { return };
+    pub(super) fn elect(&mut self, name: &LeaseName, term: u64, owner: &mut Owner<'_>) {
+        let Some(member) = owner.own_id().cloned() else { return };
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Held(term);
         lease.elected = term;
         lease.doubts.clear();
         lease.conflicts.reset();
-        self.index.reread_intents();
+        self.won = true;
         if name.kind() == LeaseKind::Leader {
-            self.leader = Some(Leading::new(term));
+            self.leads = Some(term);
         } else {
             self.running.insert(name.clone(), (member.clone(), term));
         }
-        self.outbox.say(ElectionEvent::Elected { lease: name.clone(), term, member });
+        owner.outbox.say(ElectionEvent::Elected { lease: name.clone(), term, member });
         self.note_moved(name);
+    }
+}
+
+impl Owner<'_> {
+    /// The milliseconds until this member beats next; 0 if a beat is on its way.
+    fn next_beat_in(&self, now: Moment) -> u32 {
+        let due = self.member.as_ref().map(|member| member.wake_at(self.config.planted));
+        let due = due.filter(|due| *due != Moment::NEVER).unwrap_or(now);
+        u32::try_from(due.since(now).as_millis()).unwrap_or(0)
+    }
+
+    fn change(&self, term: u64, kind: ChangeKind) -> Change {
+        Change { term, kind, node: self.config.profile.node.clone(), at_ms: self.wall_ms }
     }
 }
 

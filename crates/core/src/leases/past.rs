@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::losses::MOST_MEMORIES;
-use super::{Elector, LeaseName, MemberId, Moment, Mutant};
-use crate::lease::{Lease, Memory};
-use crate::watch::Watch;
+use super::{Lease, LeaseName, Leases, MemberId, Memory, Moment, Watch};
 
 /// What a node has seen that a store can't go back behind: terms, who held them, and what the store
 /// has forgotten of late. It means something to nodes of the same process and cluster alone, because
@@ -20,10 +18,9 @@ pub struct Past {
     lost_until: Moment,
 }
 
-impl Elector {
-    /// What this node has seen so far, of 4,096 leases at most.
-    #[must_use]
-    pub fn past(&self) -> Past {
+impl Leases {
+    /// What was seen so far, of so many leases at most.
+    pub(crate) fn past(&self) -> Past {
         let mut memories = self.memories.clone();
         let seen = |lease: &&Lease| lease.memory.highest > 0;
         let wanted: Vec<&Lease> = self.leases.values().filter(seen).take(MOST_MEMORIES).collect();
@@ -40,12 +37,8 @@ impl Elector {
         }
     }
 
-    /// Takes in what another node of this process has seen in this cluster. To be called before
-    /// anything was read.
-    pub fn recall(&mut self, past: Past) {
-        if self.config.planted.is(Mutant::PastForgotten) {
-            return;
-        }
+    /// Takes in what another node of this process has seen.
+    pub(crate) fn recall(&mut self, past: Past) {
         for (name, memory) in past.memories {
             match self.leases.get_mut(&name) {
                 Some(lease) => lease.memory = memory,

@@ -6,11 +6,13 @@
 //! back with it, and its next beat is refused. ARCHITECTURE.md ("What can't be") has the argument.
 
 use super::decide::{look_or_wait, look_until};
-use super::{Elector, LeaseName, LeaseRecord, MemberId, Moment, Mutant, Planted, Purpose, keys};
-use crate::lease::{JUMP, Lease, Memory, Move, Stage};
-use crate::mutant::fault;
+use super::{
+    JUMP, Lease, LeaseErrand, LeaseName, LeaseRecord, Leases, MemberId, Memory, Moment, Mutant,
+    Owner, Purpose, Stage, Verdict, Watch, keys,
+};
+use crate::lease::Move;
+use crate::mutant::{Planted, fault};
 use crate::records::Content;
-use crate::watch::{Verdict, Watch};
 
 /// The seconds from 1970 to the beginning of 2024. Counted from there, seconds fit into the columns in
 /// which applications keep terms for a long time to come.
@@ -19,7 +21,7 @@ const EPOCH: u64 = 1_704_067_200;
 /// Of this many leases that it doesn't want any more a node remembers the terms.
 pub(super) const MOST_MEMORIES: usize = 4096;
 
-impl Elector {
+impl Leases {
     /// Drops a lease, but not what must hold of it if it is wanted again.
     pub(super) fn forget(&mut self, name: &LeaseName) {
         let Some(lease) = self.leases.remove(name) else { return };
@@ -32,8 +34,8 @@ impl Elector {
     }
 
     /// Takes in that a lease was held by another. If it isn't there, the store has lost it.
-    pub fn learn_former(&mut self, name: &LeaseName, holder: MemberId) {
-        let forgets = self.config.planted.is(Mutant::FormerForgotten);
+    pub(crate) fn learn_former(&mut self, name: &LeaseName, holder: MemberId, owner: &Owner<'_>) {
+        let forgets = owner.config.planted.is(Mutant::FormerForgotten);
         let Some(lease) = self.leases.get_mut(name).filter(|_| !forgets) else { return };
         if lease.memory.highest == 0 {
             lease.memory =
@@ -42,13 +44,18 @@ impl Elector {
     }
 
     /// Whether nobody can hold the lease any more in what the store has lost.
-    pub(super) fn outlived_loss(&self, lease: &Lease, now: Moment) -> Result<(), Move> {
+    pub(super) fn outlived_loss(
+        &self,
+        lease: &Lease,
+        now: Moment,
+        owner: &Owner<'_>,
+    ) -> Result<(), Move> {
         let Some(loss) = &lease.loss else { return Ok(()) };
-        if self.config.planted.is(Mutant::ForgottenTakenAtOnce) {
+        if owner.config.planted.is(Mutant::ForgottenTakenAtOnce) {
             return Ok(());
         }
         // Those that were lost with it run out of trust meanwhile, and not afterwards.
-        if let Some(gone) = lease.awaited().find(|member| self.has_vanished(member))
+        if let Some(gone) = lease.awaited().find(|member| self.has_vanished(member, owner))
             && lease.is_electable()
         {
             return Err(Move::Close(gone.clone()));
@@ -56,45 +63,37 @@ impl Elector {
         if lease.is_electable() && !lease.is_marked() {
             return Err(Move::Mark);
         }
-        let until = loss.until.max(self.joined(now) + loss.wait);
+        let until = loss.until.max(owner.joined(now) + loss.wait);
         if now < until {
             return Err(look_until(lease, now, until));
         }
         // Others may have mended it, and the store may have forgotten that too.
-        if now.since(loss.shown) > self.config.timing.ttl / 2 {
+        if now.since(loss.shown) > owner.config.timing.ttl / 2 {
             return Err(look_or_wait(lease, now));
         }
-        match lease.lost_holder().filter(|holder| Some(*holder) != self.own_id()) {
-            Some(holder) => self.outlived(lease, holder, now),
+        match lease.lost_holder().filter(|holder| Some(*holder) != owner.own_id()) {
+            Some(holder) => self.outlived(lease, holder, now, owner),
             None => Ok(()),
         }
     }
 
-    /// Since when our member shows that the store has not forgotten everything: its record would be
-    /// gone or would have gone back, and its next beat would be refused. What was there before this
-    /// member may have been forgotten without our knowing.
-    pub(super) fn joined(&self, now: Moment) -> Moment {
-        let since = self.member.as_ref().map_or(now, |member| member.since);
-        fault!(self.config.planted, WaitOutlivesMember => Moment::START, since)
-    }
-
-    fn has_vanished(&self, member: &MemberId) -> bool {
+    fn has_vanished(&self, member: &MemberId, owner: &Owner<'_>) -> bool {
         let watch = self.watches.get(member).filter(|watch| !watch.closing);
-        let verdict = |watch: &Watch| watch.verdict(self.config.timing.ttl, self.config.planted);
+        let verdict = |watch: &Watch| watch.verdict(owner.config.timing.ttl, owner.config.planted);
         watch.is_some_and(|watch| verdict(watch) == Verdict::Vanished)
     }
 
     /// The store has forgotten something. Of a lease that isn't there nobody can tell from now on
     /// whether it ever was: its terms begin above all that this node has seen of any, and who held it
     /// may trust for its ttl.
-    pub(super) fn note_loss(&mut self, now: Moment) {
-        if !self.config.planted.is(Mutant::ForgottenTermRestarts) {
+    pub(super) fn note_loss(&mut self, now: Moment, owner: &mut Owner<'_>) {
+        if !owner.config.planted.is(Mutant::ForgottenTermRestarts) {
             self.first_term = self.first_term.max(self.highest_term + JUMP);
         }
-        if !self.config.planted.is(Mutant::ForgottenTakenAtOnce) {
+        if !owner.config.planted.is(Mutant::ForgottenTakenAtOnce) {
             let seen = self.watches.values().filter_map(Watch::seen);
             let longest = seen.map(|(record, _)| record.ttl()).max().unwrap_or_default();
-            self.lost_until = now + longest.max(self.config.timing.ttl);
+            self.lost_until = now + longest.max(owner.config.timing.ttl);
         }
     }
 
@@ -102,9 +101,9 @@ impl Elector {
     /// can know how far they counted. So terms that follow a loss begin at the seconds that have passed
     /// on the wall clock: they are higher the later they begin, whoever counts. Nothing else hangs on
     /// that clock, and if it is behind what was seen, that is counted on from.
-    pub(super) fn next_term(&self, lease: &Lease) -> u64 {
-        let planted = self.config.planted;
-        let seconds = (self.wall_ms / 1000).saturating_sub(EPOCH).min(u64::from(u32::MAX));
+    pub(super) fn next_term(&self, lease: &Lease, owner: &Owner<'_>) -> u64 {
+        let planted = owner.config.planted;
+        let seconds = (owner.wall_ms / 1000).saturating_sub(EPOCH).min(u64::from(u32::MAX));
         let next = lease.next_term(seconds, planted);
         let unknown = lease.record().term == 0 && self.first_term > 1;
         if !unknown || planted.is(Mutant::ForgottenTermRestarts) {
@@ -117,38 +116,54 @@ impl Elector {
     }
 
     /// Writes the record as nobody's, so that no take that is on its way can land any more.
-    pub(super) fn touch(&mut self, now: Moment, name: &LeaseName) {
+    pub(super) fn touch(&mut self, now: Moment, name: &LeaseName, owner: &mut Owner<'_>) {
         let Some(lease) = self.leases.get(name) else { return };
         let mut record = lease.record();
         record.holder = None;
         if lease.loss.is_some() {
-            record.term = self.next_term(lease);
+            record.term = self.next_term(lease, owner);
         }
-        self.rewrite(now, name, record);
+        self.rewrite(now, name, record, owner);
     }
 
     /// Writes what the store went back to as it is, with what it has lost.
-    pub(super) fn mark(&mut self, now: Moment, name: &LeaseName) {
+    pub(super) fn mark(&mut self, now: Moment, name: &LeaseName, owner: &mut Owner<'_>) {
         let Some(lease) = self.leases.get(name) else { return };
         let mut record = lease.record();
-        if !self.config.planted.is(Mutant::ForgottenTermRestarts) {
+        if !owner.config.planted.is(Mutant::ForgottenTermRestarts) {
             record.lost = record.lost.max(lease.memory.highest);
         }
-        if self.is_own(lease) && !self.config.planted.is(Mutant::FormerNameStays) {
+        if owner.is_named_by(lease) && !owner.config.planted.is(Mutant::FormerNameStays) {
             // It names us, and we don't hold it: who does may wait to read that.
             record.holder = None;
         }
-        self.rewrite(now, name, record);
+        self.rewrite(now, name, record, owner);
     }
 
-    fn rewrite(&mut self, now: Moment, name: &LeaseName, record: LeaseRecord) {
+    fn rewrite(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        record: LeaseRecord,
+        owner: &mut Owner<'_>,
+    ) {
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Taking;
         lease.hinted = false;
         let expect = lease.expect();
-        let put = self.outbox.put(keys::lease(name), expect, record.bytes(), false);
-        let purpose = Purpose::Touch(name.clone(), record);
-        self.outbox.write(now, vec![put], purpose);
+        let put = owner.outbox.put(keys::lease(name), expect, record.bytes(), false);
+        let purpose = Purpose::from(LeaseErrand::Touch(name.clone(), record));
+        owner.outbox.write(now, vec![put], purpose);
+    }
+}
+
+impl Owner<'_> {
+    /// Since when our member shows that the store has not forgotten everything: its record would be
+    /// gone or would have gone back, and its next beat would be refused. What was there before this
+    /// member may have been forgotten without our knowing.
+    pub(super) fn joined(&self, now: Moment) -> Moment {
+        let since = self.member.as_ref().map_or(now, |member| member.since);
+        fault!(self.config.planted, WaitOutlivesMember => Moment::START, since)
     }
 }
 
