@@ -12,6 +12,8 @@ use crate::time::Moment;
 
 /// A bracket wider than this is narrowed by one probe.
 const WIDE: Duration = Duration::from_millis(40);
+/// By so much of an interval a bracket grows when it is shifted by that.
+const DRIFT: f64 = 0.001;
 /// After a beat that wasn't there when due, looked for again after this, doubling.
 const MISSED: Duration = Duration::from_millis(50);
 /// No longer than this between two looks for a missing beat.
@@ -21,9 +23,9 @@ const SLOWEST: Duration = Duration::from_secs(1);
 ///
 /// A beat announces when the next is due. The watcher brackets each beat on its own clock: not
 /// before it sent the last read that didn't show it, not after it received the first that did.
-/// Shifted by the announced interval, the bracket says when the next beat must be visible. So a
-/// beat is seen late by milliseconds at little more than one read a beat, and no other clock is
-/// involved.
+/// Shifted by the announced interval, the bracket says when the next beat must be visible, and when
+/// that was written. So a beat is seen late by milliseconds at little more than one read a beat, and
+/// no other clock is involved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Watch {
     sight: Sight,
@@ -69,8 +71,10 @@ struct Shown {
     version: Version,
     /// When the first reply arrived that showed this version.
     received: Moment,
-    /// Not earlier than this was it written, by our clock.
+    /// When it was written, by our clock, as far as reads and what was announced tell. Nothing but
+    /// when to look hangs on this.
     earliest: Moment,
+    latest: Moment,
     age: Option<Duration>,
 }
 
@@ -267,18 +271,40 @@ impl Watch {
         // The first sight of a member tells only that it beat within the last interval.
         let recent =
             Moment::from_nanos(received.as_nanos().saturating_sub(record.due().as_nanos() as u64));
-        let earliest = earliest.max(recent).min(received);
+        let proven = earliest.max(recent).min(received);
         if record.state == MemberState::Alive {
-            self.beaten = self.beaten.max(Some(earliest));
+            self.beaten = self.beaten.max(Some(proven));
         }
+        let (earliest, latest) = self.bracket(&record, proven, received);
         if matches!(self.sight, Sight::Shown(_)) {
             // It has beaten since, and what it said then counts.
             self.foretold = None;
         }
-        self.sight = Sight::Shown(Shown { record, version, received, earliest, age });
+        self.sight = Sight::Shown(Shown { record, version, received, earliest, latest, age });
         self.misses = 0;
         self.probed = false;
         self.refusals.reset();
+    }
+
+    /// When a beat was written that reads place between these two moments. If it follows the one seen
+    /// before, the bracket of that tells more, shifted by what that announced.
+    fn bracket(&self, record: &MemberRecord, proven: Moment, received: Moment) -> (Moment, Moment) {
+        let Sight::Shown(before) = &self.sight else { return (proven, received) };
+        let due = before.record.due();
+        let latest = before.latest + due;
+        if record.beat != before.record.beat + 1 || proven >= latest {
+            return (proven, received);
+        }
+        // The clocks run apart a little.
+        let earliest = before.earliest + due.mul_f64(1.0 - DRIFT);
+        if received >= latest {
+            return (earliest.max(proven).min(latest), latest);
+        }
+        // It was there before it had to be: if the clocks run apart more than that, then that way.
+        let back = latest.since(received) * 2;
+        let earlier =
+            Moment::from_nanos(received.as_nanos().saturating_sub(back.as_nanos() as u64));
+        (earliest.min(earlier).max(proven), received)
     }
 
     fn missed(&mut self, sent: Moment) {
@@ -363,7 +389,7 @@ impl Watch {
             let again = MISSED.saturating_mul(1 << (self.misses - 1).min(5)).min(SLOWEST);
             return now + again + offset;
         }
-        let width = seen.received.since(seen.earliest);
+        let width = seen.latest.since(seen.earliest);
         let middle = seen.earliest + seen.record.due() + width / 2;
         if width > WIDE && !self.probed && self.foretold.is_none() && middle > now {
             return middle;
@@ -373,7 +399,7 @@ impl Watch {
 
     /// When the next beat is due at the latest.
     fn due_at(&self, seen: &Shown) -> Moment {
-        let due = seen.received + seen.record.due();
+        let due = seen.latest + seen.record.due();
         self.foretold.map_or(due, |foretold| foretold.min(due))
     }
 }
