@@ -211,7 +211,7 @@ fn remedy(error: &std::io::Error) -> &'static str {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE) => "Let this process open more files: raise its limit (ulimit -n)",
-        Some(Errno::NFILE) => "The system has no more open files to give: raise fs.file-max",
+        Some(Errno::NFILE) => "The system has run out of open files: raise fs.file-max",
         Some(Errno::AGAIN) => "Let this user start more processes and threads (ulimit -u)",
         Some(Errno::NOMEM) => "Give this process more memory",
         _ => "Check the limits and permissions of this process",

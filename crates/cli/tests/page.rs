@@ -81,7 +81,7 @@ fn drain_shows_what_would_move_before_it_is_confirmed() {
     stage.open("nodes/billing-2");
     stage.click("[data-act=drain]");
     stage.until(
-        "what would move is shown",
+        "to see what would move",
         "return document.querySelectorAll('.diff-rows li').length === 2",
     );
     stage.shows("dialog .diff", "2 duties would move");
@@ -397,7 +397,7 @@ fn a_page_that_hears_nothing_says_so_and_goes_on_when_it_can() {
     stage.server.signal(Signal::KILL);
     stage.server.end();
     stage.shows(".status.stale .verdict", "Stale: no word from the server");
-    stage.shows(".status.stale", "all below is as of");
+    stage.shows(".status.stale", "everything below is as of");
     stage.serve_again();
     stage.until(
         "it goes on",
