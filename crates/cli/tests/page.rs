@@ -81,7 +81,7 @@ fn drain_shows_what_would_move_before_it_is_confirmed() {
     stage.open("nodes/billing-2");
     stage.click("[data-act=drain]");
     stage.until(
-        "to see what would move",
+        "what would move is shown",
         "return document.querySelectorAll('.diff-rows li').length === 2",
     );
     stage.shows("dialog .diff", "2 duties would move");
