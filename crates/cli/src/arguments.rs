@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(hide_env_values = true)]
     pub(crate) hints: Option<String>,
 
-    /// A file with the key by which nodes know each other's hints
+    /// A file with the key that authenticates hints between nodes
     #[arg(long, global = true, value_name = "FILE", env = "INCUMBENT_HINT_KEY_FILE")]
     #[arg(hide_env_values = true)]
     pub(crate) hint_key_file: Option<OsString>,
@@ -70,11 +70,11 @@ pub(crate) struct Arguments {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Say more on standard error; twice for all that goes on inside
+    /// Print more on standard error; give it twice to see everything that goes on inside
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Say only what was asked for
+    /// Print only the answer
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See leaders change: a cluster of real processes on this machine
+    /// Watch leaders change in a cluster of real processes on this machine
     #[command(after_help = demo::EXAMPLES)]
     Demo(DemoArguments),
     /// Run a command while holding a lease
@@ -97,19 +97,19 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     #[command(after_help = serve::EXAMPLES)]
     Serve(ServeArguments),
-    /// Members, leases and duties as they stand
+    /// Show members, leases and duties as they are now
     #[command(after_help = status::EXAMPLES)]
     Status,
-    /// A live view of members, leases, duties and changes
+    /// Show a live view of members, leases, duties and changes
     #[command(after_help = top::EXAMPLES)]
     Top,
-    /// Who leads a lease, and where it can be reached
+    /// Show who leads a lease, and how to reach it
     #[command(after_help = leader::EXAMPLES)]
     Leader(LeaderArguments),
-    /// The stream of changes
+    /// Follow changes as they happen
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArguments),
-    /// Who led when and why it changed, and where duties moved
+    /// Show who led when, why that changed, and where duties moved
     #[command(after_help = history::EXAMPLES)]
     History(HistoryArguments),
     /// Ask the leader of a lease to give it up
@@ -118,25 +118,25 @@ pub(crate) enum Command {
     /// Ask the leader of a lease to give it to another node
     #[command(after_help = transfer::EXAMPLES)]
     Transfer(TransferArguments),
-    /// Throw a member out
+    /// Remove a member from the cluster
     #[command(after_help = evict::EXAMPLES)]
     Evict(EvictArguments),
-    /// Where duties run, and which don't
+    /// Show where duties run, and which don't run
     #[command(after_help = duties::DUTIES_EXAMPLES)]
     Duties(DutiesArguments),
-    /// Why a duty runs where it runs, or why it doesn't
+    /// Explain why a duty runs where it runs, or why it doesn't
     #[command(after_help = duties::EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
-    /// Which duties would move
+    /// Show which duties would move
     #[command(after_help = duties::PLAN_EXAMPLES)]
     Plan(PlanArguments),
-    /// Want a duty on a node
+    /// Pin a duty to a node
     #[command(after_help = ask::PIN_EXAMPLES)]
     Pin(PinArguments),
-    /// Take a pin back
+    /// Remove a pin
     #[command(after_help = ask::PIN_EXAMPLES)]
     Unpin(DutyArguments),
-    /// Stop a duty, and keep it off
+    /// Stop a duty, and keep it stopped
     #[command(after_help = ask::PAUSE_EXAMPLES)]
     Pause(DutyArguments),
     /// Let a paused duty run again
@@ -148,28 +148,28 @@ pub(crate) enum Command {
     /// Give a node no more duties
     #[command(after_help = ask::NODE_EXAMPLES)]
     Cordon(NodeName),
-    /// Let a cordoned node get duties again
+    /// Give a cordoned node duties again
     #[command(after_help = ask::NODE_EXAMPLES)]
     Uncordon(NodeName),
     /// Move all duties away from a node
     #[command(after_help = ask::NODE_EXAMPLES)]
     Drain(NodeName),
-    /// Let a drained node have duties again
+    /// Give a drained node duties again
     #[command(after_help = ask::NODE_EXAMPLES)]
     Undrain(NodeName),
-    /// Move nothing for the sake of evenness
+    /// Stop moving duties just to balance the load
     #[command(after_help = ask::FREEZE_EXAMPLES)]
     Freeze,
-    /// Let duties move for the sake of evenness again
+    /// Move duties again to balance the load
     #[command(after_help = ask::FREEZE_EXAMPLES)]
     Thaw,
-    /// What operators have asked for, and taking it back
+    /// Show what operators asked for, or withdraw it
     #[command(after_help = intents::EXAMPLES)]
     Intents(IntentsArguments),
-    /// New versions: how they get on; hold, promote, abort or try them
+    /// Show how new versions are doing; hold, promote, abort or try them
     #[command(subcommand)]
     Rollout(RolloutCommand),
-    /// Look whether all is well here, and which ttl fits
+    /// Check the store and this machine, and find out which ttl fits
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArguments),
     /// Check a store, create what it needs, repair its records, remove a cluster

@@ -59,7 +59,7 @@ pub(crate) struct DemoArguments {
     /// How long others wait for a node before they take over
     #[arg(long, value_name = "SPAN", default_value = "3s", value_parser = span::ttl)]
     ttl: Duration,
-    /// A lease that the nodes stand for; give it several times for several
+    /// A lease that the nodes contend for; can be given several times
     #[arg(long = "lease", value_name = "NAME", default_values = LEASES, value_parser = lease)]
     leases: Vec<String>,
 }

@@ -8,7 +8,7 @@ use incumbent::{ClusterError, JoinError, NameError, OpenError};
 /// The exit codes as `--help` and `docs/cli.md` show them.
 pub(crate) const TABLE: &str = "\
 Exit codes:
-   0  it is done
+   0  success
    1  nobody leads, no such member, or something was wrong
   64  the command line or a value in it is not understood
   69  the store can't be reached or refuses
@@ -19,9 +19,9 @@ Exit codes:
   76  run: the lease was lost, or given up on request
   78  doctor: it works, but something should be changed
  126  run: the command can't be run
- 127  run: the command isn't there
+ 127  run: the command wasn't found
  130  interrupted
-   n  run: the code of the command; 128 and more if a signal ended it";
+   n  run: the code of the command; 128 or more if a signal ended it";
 
 /// What to do about a store that says nothing about that itself.
 const UNREACHED: &str = ". Check that its server is running, that the host and the port are right, and that it \
@@ -211,7 +211,7 @@ fn remedy(error: &std::io::Error) -> &'static str {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE) => "Let this process open more files: raise its limit (ulimit -n)",
-        Some(Errno::NFILE) => "The system has no more open files to give: raise fs.file-max",
+        Some(Errno::NFILE) => "The system has run out of open files: raise fs.file-max",
         Some(Errno::AGAIN) => "Let this user start more processes and threads (ulimit -u)",
         Some(Errno::NOMEM) => "Give this process more memory",
         _ => "Check the limits and permissions of this process",

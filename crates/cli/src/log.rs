@@ -104,7 +104,10 @@ fn write(mut output: impl Write, items: &Receiver<Item>, left_out: &AtomicU64) {
         }
         let missing = left_out.swap(0, Ordering::Relaxed);
         if missing > 0 {
-            let _ = writeln!(output, "… {missing} lines were left out: nobody read them in time");
+            let _ = writeln!(
+                output,
+                "… {missing} lines were dropped, because nobody read them in time"
+            );
         }
     }
 }
@@ -129,7 +132,7 @@ mod tests {
         }
         drop(queue);
         let text = reading.join().unwrap();
-        assert!(text.contains("lines were left out"), "{} bytes", text.len());
+        assert!(text.contains("lines were dropped"), "{} bytes", text.len());
     }
 
     #[test]

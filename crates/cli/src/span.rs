@@ -11,7 +11,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let span = incumbent::parse_span(text)
         .map_err(|why| format!("{why}; write a number and its unit, such as 3s or 500ms"))?;
     if span.is_zero() {
-        return Err("it must be more than nothing, such as 3s".to_owned());
+        return Err("it must be longer than nothing, such as 3s".to_owned());
     }
     Ok(span)
 }

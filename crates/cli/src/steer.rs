@@ -141,7 +141,7 @@ async fn ended(cluster: &Cluster, state: &LeaseState, asked: &Leader) -> Outcome
 pub(crate) fn warn_if_overdue(session: &Session, leader: &Leader) {
     if json::overdue(leader.state, leader.age, Some(leader.ttl)) {
         session.remark(format!(
-            "{} was last heard of {} ago, which is more than its ttl of {}: it may be gone",
+            "{} was last heard from {} ago, longer than its ttl of {}: it may be gone",
             plain(&leader.node),
             span::text(leader.age.unwrap_or_default()),
             span::setting(leader.ttl)
@@ -153,7 +153,7 @@ fn late(lease: &str, last: Option<LeaseState>, patience: &Patience) -> Failure {
     let waited = span::setting(patience.timeout);
     let holder = last.and_then(|state| state.leader);
     let who = holder.map_or("nobody is known to lead it".to_owned(), |leader| {
-        let heard = leader.age.map(|age| format!(", last heard of {} ago", span::text(age)));
+        let heard = leader.age.map(|age| format!(", last heard from {} ago", span::text(age)));
         format!("{} still has it{}", plain(&leader.node), heard.unwrap_or_default())
     });
     Failure::late(format!(

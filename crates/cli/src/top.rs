@@ -34,7 +34,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let mut model = Model::new(cluster.name(), &session.place.shown());
     // What can't be read at all is said plainly, before the terminal is taken.
     model.see(look(&cluster).await?);
-    let mut screen = Screen::enter("`incumbent status` needs no more than lines")?;
+    let mut screen = Screen::enter("`incumbent status` prints plain lines")?;
     let mut inputs = screen::listen()?;
     let (sender, mut looks) = mpsc::channel(1);
     let reader = Handle::current().spawn(follow(cluster, store, sender));

@@ -96,7 +96,7 @@ fn tip(error: &clap::Error) -> Option<String> {
                 error.get(ContextKind::InvalidSubcommand),
                 Some(ContextValue::String(name)) if name.trim().is_empty()
             );
-            let said = "it is empty, which is probably a variable that is not set";
+            let said = "it is empty; probably a variable is not set";
             blank.then(|| said.to_owned())
         }
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument => {

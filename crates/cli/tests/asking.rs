@@ -117,7 +117,7 @@ fn o35_what_was_asked_for_is_listed_and_taken_back() {
     trial.run(&short).succeeds().says(&["is taken back: drain billing-1", "freeze"]);
     let again = trial.run(&["intents", "--withdraw", &drain, "--json"]).succeeds().json();
     assert_eq!(again["intents"][0]["withdrawn"], false);
-    trial.run(&["undrain", "billing-1"]).succeeds().says(&["nothing to take back"]);
+    trial.run(&["undrain", "billing-1"]).succeeds().says(&["nothing to withdraw"]);
     let status = trial.run(&["status", "--json"]).succeeds().json();
     let left = status["intents"].as_array().unwrap();
     assert!(left.iter().all(|it| it["kind"] == "resign"), "{left:#?}");

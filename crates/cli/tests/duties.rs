@@ -74,7 +74,7 @@ fn duties_are_shown_explained_paused_and_resumed() {
     trial.run(&["explain", "projection/orders"]).succeeds().says(&["paused"]);
     trial.run(&["resume", "projection/orders"]).succeeds().says(&["no longer paused"]);
     until(&trial, "orders runs again", active);
-    trial.run(&["resume", "projection/orders"]).succeeds().says(&["nothing to take back"]);
+    trial.run(&["resume", "projection/orders"]).succeeds().says(&["nothing to withdraw"]);
     drop(serving);
 }
 

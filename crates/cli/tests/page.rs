@@ -397,7 +397,7 @@ fn a_page_that_hears_nothing_says_so_and_goes_on_when_it_can() {
     stage.server.signal(Signal::KILL);
     stage.server.end();
     stage.shows(".status.stale .verdict", "Stale: no word from the server");
-    stage.shows(".status.stale", "all below is as of");
+    stage.shows(".status.stale", "everything below is as of");
     stage.serve_again();
     stage.until(
         "it goes on",

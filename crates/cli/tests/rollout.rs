@@ -66,7 +66,7 @@ fn a_rollout_is_shown_held_promoted_and_aborted() {
     while trial.run(&["duties", "--json"]).succeeds().json()["duties"][0]["version"] != "1.0.0" {
         assert!(incumbent::clock::now().since(began) < PATIENCE, "it runs as the newest version");
     }
-    trial.run(&["rollout", "abort"]).succeeds().says(&["all duties are to come back"]);
+    trial.run(&["rollout", "abort"]).succeeds().says(&["all duties will come back"]);
     until(&trial, "all came back", |it| {
         it["state"] == "aborted" && it["versions"][1]["duties"] == 2
     });

@@ -209,7 +209,7 @@ fn certificates_are_named_by_file_and_environment_and_followed_while_it_runs() {
     let said = |part: &str| std::fs::read_to_string(place("log")).unwrap().contains(part);
     assert!(said("every certificate of these authorities may do all"));
     std::fs::write(&certificate, "garbage").unwrap();
-    eventually("that it is broken is said", || said("Until then the former file stays"));
+    eventually("that it is broken is said", || said("Until then the previous file stays in use"));
     assert_eq!(status(&alice), "200");
 }
 
@@ -265,7 +265,7 @@ fn o55_connections_are_refused_before_the_store_has_no_files_left() {
     drop(idle);
     eventually("it takes connections again", || server.status("/livez") == "200");
     let said = std::fs::read_to_string(&log).unwrap();
-    assert_eq!(said.matches("no more connections are taken").count(), 1, "{said}");
+    assert_eq!(said.matches("no more connections are accepted").count(), 1, "{said}");
 }
 
 /// Whoever says `nohup` wants it to outlive the terminal.

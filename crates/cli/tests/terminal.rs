@@ -43,7 +43,7 @@ fn o33_repair_asks_for_the_name_of_the_cluster() {
         let mut terminal = Terminal::run(trial.command(&["store", "repair", "--apply"]));
         terminal.until_shown(&[
             "lease/scheduler",
-            "write the lease anew",
+            "write the lease again",
             "Type the cluster's name",
         ]);
         terminal.press(format!("{answer}\n"));

@@ -12,7 +12,7 @@
 //! let store = incumbent::open("solo:").await?; // or "sqlite:app.db", and others
 //! let node = Node::builder().cluster("billing").name("billing-1").join(store).await?;
 //!
-//! // Runs while this node leads; cancelled when it stops leading; asked again when it leads again.
+//! // Runs while this node leads; cancelled when it stops leading; called again when it leads again.
 //! let scheduler = node.lead("scheduler", |term| async move {
 //!     while term.is_held() {
 //!         settle_invoices(term.fence()).await?;

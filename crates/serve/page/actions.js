@@ -43,7 +43,7 @@ export function steerLease(lease, model) {
       act: "resign",
       label: "Resign",
       title: `Ask ${node} to give up ${lease.lease}?`,
-      text: `It ends its work and frees the lease, and any node that stands for it takes over. It may be ${node} again.${cluster}`,
+      text: `It ends its work and frees the lease, and any candidate takes over. It may be ${node} again.${cluster}`,
       method: "POST",
       path: path("leases", lease.lease, "resign"),
       body: () => ({}),
@@ -53,7 +53,7 @@ export function steerLease(lease, model) {
       act: "transfer",
       label: "Transfer",
       title: `Hand ${lease.lease} over from ${node}?`,
-      text: `It ends its work and frees the lease; others hold back a little for the node that you name.${cluster}`,
+      text: `It ends its work and frees the lease; others hold back briefly for the node that you name.${cluster}`,
       choose: { label: "To which node", options: others },
       method: "POST",
       path: path("leases", lease.lease, "transfer"),
@@ -80,15 +80,15 @@ export function steerNode(member, model) {
   const all = [
     member.cordoned
       ? wish("cordon", "Cordon", false, "It may get duties again.")
-      : wish("cordon", "Cordon", true, "It gets no more duties, and keeps those that it has."),
+      : wish("cordon", "Cordon", true, "It gets no more duties, and keeps those it has."),
     member.drained
       ? wish("drain", "Drain", false, "Duties may come back to it.")
       : wish("drain", "Drain", true, "It is emptied as far as the others have room, and gets no more duties until it is undrained.", true),
     {
       act: "evict",
       label: "Evict",
-      title: `Throw ${node} out?`,
-      text: "Its leases and duties go to others once its ttl has passed. A program joins anew by itself; a command under `incumbent run` ends. For a node that hangs: one that works is better drained.",
+      title: `Evict ${node}?`,
+      text: "Its leases and duties go to others once its ttl has passed. A program joins again by itself; a command under `incumbent run` ends. For a node that hangs: one that works is better drained.",
       danger: true,
       method: "POST",
       path: path("members", member.id, "evict"),
@@ -143,7 +143,7 @@ function pause(duty) {
     act: "pause",
     label: "Pause",
     title: `Pause ${id}?`,
-    text: "It is stopped and stays off, whoever leads, until it is resumed.",
+    text: "It stops and stays stopped, whoever leads, until it is resumed.",
     danger: true,
     plan: () => ({ pause: id }),
     method: "PUT",
@@ -158,8 +158,8 @@ export function steerCluster(model) {
     {
       act: frozen ? "thaw" : "freeze",
       label: frozen ? "Thaw" : "Freeze",
-      title: frozen ? "Let duties move for evenness again?" : "Freeze the placement?",
-      text: frozen ? "Duties may move again so that nodes become more even." : "Nothing moves for the sake of evenness. Duties of nodes that are gone still find a new place.",
+      title: frozen ? "Let duties move again to balance the load?" : "Freeze the placement?",
+      text: frozen ? "Duties may move again to balance the load." : "Nothing moves just to balance the load. Duties of nodes that are gone still find a new place.",
       method: frozen ? "DELETE" : "PUT",
       path: "v1/freeze",
       body: frozen ? undefined : () => ({}),
@@ -171,7 +171,7 @@ export function withdraw(intent, what) {
   return {
     act: "withdraw",
     label: "Take back",
-    title: "Take this back?",
+    title: "Withdraw this?",
     text: `“${what}”, asked for by ${intent.by ?? "somebody"}, is no longer in force then.`,
     method: "DELETE",
     path: path("intents", intent.id),

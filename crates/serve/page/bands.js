@@ -49,7 +49,7 @@ function passed(open, change, lease, model) {
   const known = [heard, heard?.before].find((one) => one?.term === open.term);
   const ttl = lease.leader?.ttl_ms ?? TTL;
   const from = Math.max(open.from, Math.min(at, known ? known.at : at - ttl));
-  const since = known ? `last heard of at ${date(known.at)}` : `when exactly isn't known`;
+  const since = known ? `last heard from at ${date(known.at)}` : `when exactly isn't known`;
   const text = `${open.node} ${how} (${since}), ${change.node} took over. That is at most ${span(at - from)}.`;
   return [led(open, from, how), gap(from, at, text, known ? "gap" : "doubt")];
 }

@@ -88,7 +88,7 @@ class Confirmation {
     const asking = (this.asking = new AbortController());
     this.yes.disabled = true;
     if (action.choose && !to) {
-      fill(this.diff, h("p", { class: "dim", text: "Name a node, and what would move is shown here." }));
+      fill(this.diff, h("p", { class: "dim", text: "Name a node to see what would move." }));
       return;
     }
     fill(this.diff, h("p", { class: "dim", text: "Asking what would move…" }));
@@ -177,7 +177,7 @@ export function askForToken(why) {
       h("h2", { id: "token-title", text: "A token is needed" }),
       h("p", { text: why }),
       h("div", { class: "field" }, h("label", { for: "token", text: "Token" }), input),
-      h("p", { class: "dim", text: "It is kept until this tab is closed, and sent to this server alone." }),
+      h("p", { class: "dim", text: "It is kept until this tab is closed, and sent only to this server." }),
       h("div", { class: "dialog-buttons" }, h("button", { type: "submit", class: "button strong", text: "Go on" })),
     );
     const dialog = h("dialog", { class: "dialog", "aria-labelledby": "token-title" }, form);

@@ -110,7 +110,7 @@ export class Duties {
     this.views.forEach((button, at) => {
       button.setAttribute("aria-pressed", (at === 1) === this.flat);
     });
-    fill(this.none, nothing && (filtered ? empty("No duty is like that.") : empty("There are no duties.", "No live node serves a family. Leases work without.")));
+    fill(this.none, nothing && (filtered ? empty("No duty matches.") : empty("There are no duties.", "No live node serves a family. Leases work without one.")));
     this.#drawUnplaced();
     if (flat) this.list.setItems(this.matching);
     else if (!nothing) this.#drawGrid(filtered);

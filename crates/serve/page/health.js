@@ -34,7 +34,7 @@ export function judge(model) {
   for (const name of model.leaseNames) judgeLease(model.leases.get(name), model, tally, lines);
   judgeMembers(model, lines);
   judgeDuties(model, lines);
-  if (model.frozen()) lines.push({ level: "note", text: "Frozen: nothing moves for the sake of evenness.", link: "#/log" });
+  if (model.frozen()) lines.push({ level: "note", text: "Frozen: nothing moves just to balance the load.", link: "#/log" });
   const level = ["bad", "warn", "busy"].find((level) => lines.some((line) => line.level === level)) ?? "ok";
   const order = ["bad", "warn", "busy", "note"];
   lines.sort((a, b) => order.indexOf(a.level) - order.indexOf(b.level));

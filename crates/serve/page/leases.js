@@ -39,7 +39,7 @@ export class Leases {
     this.table.element.hidden = shown.length === 0;
     fill(
       this.none,
-      shown.length === 0 && (filter ? empty("No lease and no holder is called that.") : empty("There are no leases yet.", "One appears here when a node first takes it.")),
+      shown.length === 0 && (filter ? empty("No lease and no holder matches.") : empty("There are no leases yet.", "One appears here when a node first takes it.")),
     );
     this.table.setItems(shown);
   }

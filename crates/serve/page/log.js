@@ -20,7 +20,7 @@ export class Log {
     this.element = h(
       "div",
       { class: "log-view" },
-      h("div", { class: "panel" }, h("div", { class: "tools" }, h("h1", { text: "What operators ask for" }), this.acts), this.intents),
+      h("div", { class: "panel" }, h("div", { class: "tools" }, h("h1", { text: "What operators asked for" }), this.acts), this.intents),
       h("div", { class: "panel" }, h("h2", { text: "Who did what" }), this.audit),
       h("div", { class: "panel" }, h("h2", { text: "Moves of duties" }), this.none, this.moved),
     );
@@ -52,7 +52,7 @@ export class Log {
         open && actions(this.model, [withdraw(intent, what)]),
       );
     });
-    fill(this.intents, rows.length ? h("ul", { class: "rows" }, rows) : empty("Nobody has asked for anything.", "Pins, pauses, cordons and drains stand here while they are in force."));
+    fill(this.intents, rows.length ? h("ul", { class: "rows" }, rows) : empty("Nobody has asked for anything.", "Pins, pauses, cordons and drains are listed here while they are in force."));
   }
 
   async #readAudit() {
@@ -66,7 +66,7 @@ export class Log {
           h("span", {}, h("strong", {}, name(act.who)), " ", h("span", { text: act.act }), " ", act.target && name(act.target), " ", h("span", { class: "dim", text: [act.detail, act.from && act.from !== act.who && `from ${act.from}`, act.outcome].filter(Boolean).join(" · ") })),
         ),
       );
-      fill(this.audit, rows.length ? [h("ol", { class: "log" }, rows), h("p", { class: "dim", text: `The last ${bound} are kept.` })] : empty("Nobody has steered anything yet.", "Every act through this server is written down here: who, what, when and from where."));
+      fill(this.audit, rows.length ? [h("ol", { class: "log" }, rows), h("p", { class: "dim", text: `The last ${bound} are kept.` })] : empty("Nobody has steered anything yet.", "This lists every act through this server: who, what, when and from where."));
     } catch (error) {
       fill(this.audit, h("p", { class: "error", text: error.message }));
     }
@@ -83,6 +83,6 @@ export function sentence(intent) {
   const what = duty ?? lease ?? (kind === "pin" || kind === "move" ? "" : node) ?? family ?? "";
   const to = (kind === "pin" || kind === "move") && node ? ` to ${node}` : "";
   const in_term = term ? ` (term ${term})` : "";
-  if (kind === "freeze") return "freeze: nothing moves for evenness";
+  if (kind === "freeze") return "freeze: nothing moves just to balance the load";
   return `${kind} ${what}${to}${version ? ` to ${version}` : ""}${in_term}`;
 }

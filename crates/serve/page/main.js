@@ -210,7 +210,7 @@ async function refused(problem) {
     await new Promise(() => {});
   }
   if (problem.status !== 401) return;
-  const why = hasToken() ? "The one that was sent isn't known here." : "This server wants to know who looks.";
+  const why = hasToken() ? "The one that was sent isn't known here." : "This server asks who you are.";
   setToken(await askForToken(why));
 }
 

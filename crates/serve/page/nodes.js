@@ -131,7 +131,7 @@ export class Nodes {
     const gone = model.members.size - live;
     setText(this.summary, `${count(live, "node")} alive${gone ? `, ${gone} gone lately` : ""}`);
     this.table.element.hidden = shown.length === 0;
-    const nothing = filter || state ? empty("No node is like that.") : empty("There are no nodes.", "One appears here when it joins the cluster.");
+    const nothing = filter || state ? empty("No node matches.") : empty("There are no nodes.", "One appears here when it joins the cluster.");
     fill(this.none, shown.length === 0 && nothing);
     this.table.setItems(shown);
   }

@@ -39,9 +39,9 @@ export class Status {
     const margin = least === null ? "" : `least margin ${seconds(least)} of ${span(leastOf.leader.ttl_ms)}`;
     if (silent > STALE) {
       const text = `Stale: no word from the server for ${span(silent)}`;
-      this.#say("stale", text, `all below is as of ${date(model.asOf)}`, "", "");
+      this.#say("stale", text, `everything below is as of ${date(model.asOf)}`, "", "");
     } else if (model.storeError) {
-      this.#say("stale", "The store doesn't answer", `all below is as of ${date(model.asOf)}`, model.storeError, "");
+      this.#say("stale", "The store doesn't answer", `everything below is as of ${date(model.asOf)}`, model.storeError, "");
     } else {
       this.#say(level, this.#sentence(), this.#sinceText(level), margin, `seen ${seconds(silent)} ago`);
     }
@@ -72,7 +72,7 @@ export class Status {
     }
     const running = duties.size ? `${count(counts.active, "duty", "duties")} running` : "";
     if (level === "busy") return `${count(led, "lease")} led, ${running}, ${counts.assigning + counts.revoking} moving`;
-    if (leases === 0 && duties.size === 0) return "All is quiet: there are no leases yet";
+    if (leases === 0 && duties.size === 0) return "There are no leases yet";
     const all = leases === 1 ? "The lease is led" : `All ${leases.toLocaleString("en")} leases led`;
     return running ? `${all}, ${running}` : all;
   }

@@ -246,7 +246,7 @@ fn check_doubles(headers: &HeaderMap) -> Result<(), Problem> {
         None => Ok(()),
         Some(name) => {
             let count = headers.get_all(*name).iter().count();
-            Err(Problem::bad(format!("the header {name} is there {count} times: send it once")))
+            Err(Problem::bad(format!("the header {name} was sent {count} times: send it once")))
         }
     }
 }

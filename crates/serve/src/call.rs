@@ -59,7 +59,7 @@ impl Call {
             Some((name, _)) => {
                 let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 let name: String = name.chars().take(32).collect();
-                Err(Problem::bad(format!("the query has {name:?}, and known are: {known}")))
+                Err(Problem::bad(format!("the query has an unknown {name:?}; known are: {known}")))
             }
         }
     }
@@ -69,7 +69,7 @@ impl Call {
         let kind = self.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/json") {
-            let said = "send it with `Content-Type: application/json`, also if it is only {}";
+            let said = "send it with `Content-Type: application/json`, even if it is only {}";
             return Err(Problem::new(&MEDIA_TYPE, said));
         }
         let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
@@ -102,7 +102,7 @@ pub(crate) fn check_escapes(text: &str) -> Result<(), Problem> {
         Some(part) => {
             let part: String = part.chars().take(2).collect();
             let said =
-                format!("\"%{part}\" is no byte: write two digits, and %25 for a percent sign");
+                format!("\"%{part}\" is not a byte: write two digits, and %25 for a percent sign");
             Err(Problem::bad(said))
         }
     }

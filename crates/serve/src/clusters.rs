@@ -37,7 +37,7 @@ impl Clusters {
             }
             let refuse = |said: String| io::Error::new(io::ErrorKind::InvalidInput, said);
             if others.len() + 1 >= MOST_CLUSTERS {
-                let said = format!("{MOST_CLUSTERS} clusters are the most: start another server");
+                let said = format!("the limit is {MOST_CLUSTERS} clusters: start another server");
                 return Err(refuse(said));
             }
             let cluster =

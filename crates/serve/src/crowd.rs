@@ -81,7 +81,7 @@ impl Crowd {
     /// Says once that connections aren't taken, until there is much room again.
     pub(crate) fn refused(&self, why: &str) {
         if !self.said.swap(true, Ordering::AcqRel) {
-            tracing::warn!(why, action = "accept", "no more connections are taken");
+            tracing::warn!(why, action = "accept", "no more connections are accepted");
         }
     }
 }

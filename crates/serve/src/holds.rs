@@ -90,7 +90,7 @@ impl Holds {
         let each = self.each;
         if all >= ALL || *own >= each {
             let said = format!(
-                "there are {all} holds and streams, {own} of them from there: {ALL} and {each} are the most"
+                "there are {all} holds and streams, {own} of them from your address: the limits are {ALL} and {each}"
             );
             let wait = HeaderValue::from_static("5");
             return Err(Problem::new(&TOO_MANY, said).header(header::RETRY_AFTER, wait));
@@ -123,7 +123,7 @@ impl Holds {
         match self.end_of(id) {
             Some(ended) => Err(Self::gone(&ended.lease, ended.term, ended.why)),
             None => {
-                let said = "it was over long ago, or belonged to a server that was started again: ask for another";
+                let said = "it ended long ago, or belonged to a server that was restarted: ask for another";
                 Err(Problem::new(&NO_SUCH_HOLD, said))
             }
         }

@@ -142,7 +142,7 @@ impl Page {
         let said = "How long duties had no place while this node led the cluster, all together.";
         let unplaced = Number::Counter(metrics.unplaced.as_secs_f64());
         self.add("incumbent_unplaced_seconds_total", said, &[], unplaced);
-        let said = "How long plans took that this node made as leader of the cluster.";
+        let said = "How long the plans took that this node made as leader of the cluster.";
         self.add("incumbent_plan_duration_seconds", said, &[], Number::Histogram(&metrics.plans));
     }
 

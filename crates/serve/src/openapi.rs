@@ -32,7 +32,7 @@ pub(crate) fn document(table: &[Route]) -> Value {
         "info": {
             "title": "incumbent",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Leases, members and duties of a cluster. docs/http.md tells it to people.",
+            "description": "Leases, members and duties of a cluster. docs/http.md describes it for people.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "paths": paths,

@@ -45,7 +45,7 @@ kinds! {
     NO_TOKEN = 401 "no-token" "A token is needed";
     NOT_ALLOWED = 403 "not-allowed" "This isn't allowed";
     CROSS_SITE = 403 "cross-site" "A browser sent this on behalf of another site";
-    NOT_FOUND = 404 "not-found" "There is no such thing";
+    NOT_FOUND = 404 "not-found" "Not found";
     NO_SUCH_HOLD = 404 "no-such-hold" "There is no such hold";
     METHOD = 405 "method" "This can't be done with it";
     SLOW = 408 "slow" "The body didn't come in time";
@@ -147,7 +147,7 @@ impl From<ClusterError> for Problem {
                 Self::new(&NOBODY_LEADS, said).with("lease", lease.as_str())
             }
             ClusterError::OtherTerm { lease, term, .. } => {
-                Self::new(&TERM_CHANGED, format!("{said}. Nothing was asked for"))
+                Self::new(&TERM_CHANGED, format!("{said}. Nothing was changed"))
                     .with("lease", lease.as_str())
                     .with("term", term)
             }

@@ -77,7 +77,7 @@ pub(crate) async fn livez(call: Call) -> Answer {
     let turned = checks.driver_turned_ms_ago <= millis(call.service.node().timing().ttl);
     let (status, said) = match turned {
         true => (StatusCode::OK, "ok"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the thread that beats stands still"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the thread that sends beats hangs"),
     };
     Ok(json(status, &HealthDocument { status: said, checks }))
 }

@@ -130,12 +130,12 @@ fn take_cluster(query: &mut Vec<(String, String)>) -> Result<Option<String>, Pro
 
 async fn no_path(uri: Uri) -> Response {
     let path: String = uri.path().chars().take(128).collect();
-    let said = format!("there is nothing at {path}: /openapi.json lists all that there is");
+    let said = format!("there is nothing at {path}: /openapi.json lists all paths");
     finished(Problem::new(&NOT_FOUND, said).into_response())
 }
 
 async fn no_method(method: Method) -> Response {
-    let said = format!("{method} isn't one of those that the header Allow names");
+    let said = format!("{method} isn't allowed: the header Allow lists the methods that are");
     finished(Problem::new(&METHOD, said).into_response())
 }
 

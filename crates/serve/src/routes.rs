@@ -115,7 +115,7 @@ fn roles() -> Vec<Route> {
         leader(Method::GET),
         leader(Method::OPTIONS),
         probe("/livez", "Whether this process works, whatever its store does", run(roles::livez)),
-        probe("/readyz", "Whether requests are taken, whoever leads", run(roles::readyz)),
+        probe("/readyz", "Whether requests are taken, regardless of who leads", run(roles::readyz)),
         get("/", "The name of the leader; the page for browsers", run(page::root))
             .by(None)
             .query(&[("lease", "of this lease")])
@@ -125,7 +125,7 @@ fn roles() -> Vec<Route> {
             .by(None)
             .empty(200, "as it is")
             .problems(&[404]),
-        get("/metrics", "Numbers for Prometheus", run(metrics::show))
+        get("/metrics", "Metrics for Prometheus", run(metrics::show))
             .empty(200, "text/plain, in Prometheus' format, or OpenMetrics if it is accepted"),
         get("/openapi.json", "This document", run(openapi::show)).by(None).answers(
             200,
@@ -136,7 +136,7 @@ fn roles() -> Vec<Route> {
 }
 
 fn lookings() -> Vec<Route> {
-    let clusters = get("/v1/clusters", "All clusters, and how each stands", run(clusters::show))
+    let clusters = get("/v1/clusters", "All clusters, and how each is doing", run(clusters::show))
         .answers(200, ClustersDocument::schema, "first the joined one");
     let mut table = vec![clusters];
     table.extend(lookings_in_a_cluster().into_iter().map(Route::in_any_cluster));
@@ -180,7 +180,7 @@ fn lookings_in_a_cluster() -> Vec<Route> {
             .query(&[("lease", "of this lease alone"), ("duty", "of this duty or family alone")])
             .answers(200, HistoryDocument::schema, "oldest first")
             .problems(&[503]),
-        get("/v1/intents", "What operators ask for", run(looking::intents))
+        get("/v1/intents", "What operators asked for", run(looking::intents))
             .answers(200, IntentsDocument::schema, "what is in force")
             .problems(&[503]),
         get("/v1/audit", "Who asked for what", run(audit::audit))
@@ -196,7 +196,7 @@ fn lookings_in_a_cluster() -> Vec<Route> {
 fn holdings() -> Vec<Route> {
     let client = Some(Role::Client);
     let trust = |method, path| {
-        get(path, "The client lives; how long may it trust?", run(holding::trust))
+        get(path, "The client is alive; how long may it trust?", run(holding::trust))
             .of(method)
             .by(client)
             .body(TrustRequest::schema)
@@ -248,13 +248,17 @@ fn servings() -> Vec<Route> {
         .body(ServeRequest::schema)
         .empty(200, "JSON lines, or server-sent events if asked for")
         .problems(&[429, 503]),
-        get("/v1/holds/{id}/progress", "The work comes on", run(serving::progress))
-            .of(Method::POST)
-            .by(client)
-            .body(ProgressRequest::schema)
-            .empty(204, "taken note of")
-            .problems(&[404, 410]),
-        get("/v1/holds/{id}/report", "How a duty stands", run(serving::report))
+        get(
+            "/v1/holds/{id}/progress",
+            "Report that the work is making progress",
+            run(serving::progress),
+        )
+        .of(Method::POST)
+        .by(client)
+        .body(ProgressRequest::schema)
+        .empty(204, "taken note of")
+        .problems(&[404, 410]),
+        get("/v1/holds/{id}/report", "The state of a duty", run(serving::report))
             .of(Method::POST)
             .by(client)
             .body(ReportRequest::schema)
@@ -288,19 +292,14 @@ fn steerings() -> Vec<Route> {
             run(steering::transfer),
         )
         .body(ToRequest::schema),
-        says(asks(
-            post.clone(),
-            "/v1/members/{id}/evict",
-            "Throw a member out",
-            run(steering::evict),
-        )),
-        asks(put.clone(), "/v1/duties/{duty}/pin", "Want a duty on a node", run(steering::pin))
+        says(asks(post.clone(), "/v1/members/{id}/evict", "Evict a member", run(steering::evict))),
+        asks(put.clone(), "/v1/duties/{duty}/pin", "Pin a duty to a node", run(steering::pin))
             .body(PinRequest::schema),
-        asks(delete.clone(), "/v1/duties/{duty}/pin", "Take that back", run(steering::unpin)),
+        asks(delete.clone(), "/v1/duties/{duty}/pin", "Undo that", run(steering::unpin)),
         says(asks(
             put.clone(),
             "/v1/duties/{duty}/pause",
-            "Stop a duty, and keep it off",
+            "Stop a duty, and keep it stopped",
             run(steering::pause),
         )),
         asks(delete.clone(), "/v1/duties/{duty}/pause", "Let it run again", run(steering::resume)),
@@ -317,21 +316,21 @@ fn steerings() -> Vec<Route> {
             "Give a node no more duties",
             run(steering::cordon),
         )),
-        asks(delete.clone(), "/v1/nodes/{node}/cordon", "Take that back", run(steering::uncordon)),
+        asks(delete.clone(), "/v1/nodes/{node}/cordon", "Undo that", run(steering::uncordon)),
         says(asks(
             put.clone(),
             "/v1/nodes/{node}/drain",
             "Move all duties away from a node",
             run(steering::drain),
         )),
-        asks(delete.clone(), "/v1/nodes/{node}/drain", "Take that back", run(steering::undrain)),
+        asks(delete.clone(), "/v1/nodes/{node}/drain", "Undo that", run(steering::undrain)),
         says(asks(
             put,
             "/v1/freeze",
-            "Move nothing for the sake of evenness",
+            "Move nothing just to balance the load",
             run(steering::freeze),
         )),
-        asks(delete.clone(), "/v1/freeze", "Take that back", run(steering::thaw)),
-        asks(delete, "/v1/intents/{id}", "Take back what was asked for", run(steering::withdraw)),
+        asks(delete.clone(), "/v1/freeze", "Undo that", run(steering::thaw)),
+        asks(delete, "/v1/intents/{id}", "Withdraw a request", run(steering::withdraw)),
     ]
 }

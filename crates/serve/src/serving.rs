@@ -76,14 +76,15 @@ pub(crate) async fn report(call: Call) -> Answer {
             return Err(Problem::bad(said));
         }
         _ if !hold.is_run() => {
-            return Err(Problem::bad("this hold has no duty: nothing is reported of a lease"));
+            return Err(Problem::bad(
+                "this hold has no duty: there is nothing to report for a lease",
+            ));
         }
         (_, Reported::Started, _) => Report::Started,
         (_, Reported::Stopped, _) => Report::Stopped,
         (_, Reported::Failed, _) => Report::Failed(error),
         (_, Reported::Prepared, _) => {
-            let said =
-                "\"prepared\" is reported of the family's \"hold\", and not of a duty's \"run\"";
+            let said = "report \"prepared\" for the family's \"hold\", not for a duty's \"run\"";
             return Err(Problem::bad(said));
         }
     };
@@ -101,7 +102,7 @@ pub(crate) async fn progress(call: Call) -> Answer {
         return Err(Holds::gone(&hold.lease, hold.term().map(|(term, _)| term.number()), why));
     }
     if hold.term().is_none() {
-        return Err(Problem::bad("nothing is held yet, so that nothing can come on"));
+        return Err(Problem::bad("nothing is held yet, so there is no progress to report"));
     }
     hold.hear();
     hold.progressed();
@@ -138,7 +139,7 @@ impl Asked {
         let watchdog = watchdog(request.watchdog.as_deref())?;
         if request.duties.len() > DUTIES {
             let said = format!(
-                "{} duties are listed: {DUTIES} are the most for one client. Let each list a part of them",
+                "{} duties are listed, and the limit for one client is {DUTIES}. Let each client list a part of them",
                 request.duties.len()
             );
             return Err(Problem::bad(said));

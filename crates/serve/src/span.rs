@@ -14,7 +14,7 @@ pub(crate) fn read(
     let span = parse(text).ok_or_else(|| {
         let text: String = text.chars().take(32).collect();
         let form = "write a whole number and its unit, such as \"10s\", \"1500ms\" or \"2m\"";
-        Problem::bad(format!("{field} is {text:?}, which is no length of time: {form}"))
+        Problem::bad(format!("{field} is {text:?}, which isn't a length of time: {form}"))
     })?;
     if (least..=most).contains(&span) {
         return Ok(span);

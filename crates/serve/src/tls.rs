@@ -132,8 +132,8 @@ impl Inner {
         let (next, troubles) = self.state().again(&self.paths);
         if let Some(next) = next {
             *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
-            tracing::info!(action = "tls", "the files of TLS have changed");
-            let said = "the files of TLS have changed: new connections go by them";
+            tracing::info!(action = "tls", "the TLS files have changed");
+            let said = "the TLS files have changed: new connections use them";
             self.news.send_replace(said.to_owned());
         }
         let trouble: Vec<_> = troubles.iter().map(ToString::to_string).collect();
@@ -143,9 +143,9 @@ impl Inner {
             tracing::warn!(
                 action = "tls",
                 trouble,
-                "a file of TLS is broken: the former one stays"
+                "a TLS file is broken: the previous one stays in use"
             );
-            self.news.send_replace(format!("{trouble}. Until then the former file stays"));
+            self.news.send_replace(format!("{trouble}. Until then the previous file stays in use"));
         }
         *last = trouble;
     }

@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = incumbent::open("sqlite:app.db").await?;
     let node = Node::builder().cluster("billing").join(store).await?; // named by INCUMBENT_NODE
 
-    // Runs while this node leads; cancelled when it stops leading; asked again when it leads again.
+    // Runs while this node leads; cancelled when it stops leading; called again when it leads again.
     let _scheduler = node.lead("scheduler", |term| async move {
         while term.is_held() {
             settle_invoices(term.fence()).await?;
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Writes to the outside world carry the fence, so that a late one of an old leader is refused.
+/// Writes to the outside world carry the fence, so that a late write of an old leader is refused.
 async fn settle_invoices(fence: Fence) -> Result<(), std::io::Error> {
     println!("settling invoices under fence {fence}");
     tokio::time::sleep(Duration::from_millis(500)).await;

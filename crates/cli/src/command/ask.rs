@@ -48,7 +48,7 @@ Examples:
 
 /// What `freeze --help` and `thaw --help` show below.
 pub(crate) const FREEZE_EXAMPLES: &str = "\
-What lost its node is still placed at once.
+Duties that lost their node are still placed at once.
 
 Examples:
   incumbent freeze
@@ -162,7 +162,7 @@ pub(crate) async fn run(session: &Session, order: Order<'_>) -> Outcome {
 
 fn tell(order: Order<'_>, asked: &Asked) {
     if asked.intents.is_empty() {
-        say!("There was nothing to take back.");
+        say!("There was nothing to withdraw.");
         return;
     }
     match order {
@@ -175,7 +175,7 @@ fn tell(order: Order<'_>, asked: &Asked) {
         Order::Pause(duty) => say!("{} is paused until `incumbent resume`", plain(&duty.duty)),
         Order::Resume(duty) => say!("{} is no longer paused", plain(&duty.duty)),
         Order::Move(step) => {
-            say!("{} is to move to {}: see `incumbent duties`", plain(&step.duty), plain(&step.to))
+            say!("{} will move to {}: see `incumbent duties`", plain(&step.duty), plain(&step.to))
         }
         Order::Cordon(node) => {
             say!("{} gets no more duties until `incumbent uncordon`", plain(&node.node))
@@ -183,7 +183,7 @@ fn tell(order: Order<'_>, asked: &Asked) {
         Order::Uncordon(node) => say!("{} may get duties again", plain(&node.node)),
         Order::Drain(node) => say!("{} is emptied until `incumbent undrain`", plain(&node.node)),
         Order::Undrain(node) => say!("{} may have duties again", plain(&node.node)),
-        Order::Freeze => say!("nothing moves for the sake of evenness until `incumbent thaw`"),
-        Order::Thaw => say!("duties may move for the sake of evenness again"),
+        Order::Freeze => say!("nothing moves just to balance the load until `incumbent thaw`"),
+        Order::Thaw => say!("duties may move again to balance the load"),
     };
 }

@@ -43,10 +43,10 @@ const SWEEPS: u32 = 20;
 /// How to look.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArguments {
-    /// The ttl that is meant to be used [default: 15s] [env: INCUMBENT_TTL]
+    /// The ttl that you mean to use [default: 15s] [env: INCUMBENT_TTL]
     #[arg(long, value_name = "SPAN", value_parser = span::ttl)]
     ttl: Option<Duration>,
-    /// What `run --last-grace` is meant to be [default: ttl/20]
+    /// The `run --last-grace` that you mean to use [default: ttl/20]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     last_grace: Option<Duration>,
     /// Leave out the race of real candidates
@@ -320,7 +320,7 @@ fn push(store: &OpenStore, push: Option<Spread>) -> Finding {
         Some(push) => Finding::ok(
             "push",
             format!(
-                "a change is told {} after it is sent (p99 {})",
+                "a change is announced {} after it is sent (p99 {})",
                 span::text(push.p50),
                 span::text(push.p99)
             ),

@@ -29,7 +29,7 @@ Examples:
 /// What `plan --help` shows below.
 pub(crate) const PLAN_EXAMPLES: &str = "\
 Nothing is changed: the leader plans by itself, and limits how much moves at a time. If the leader
-places by code of its own, that is said: what such code would do can't be known here.
+uses a placement strategy of its own, the answer says so: what that would do can't be known here.
 
 Examples:
   incumbent plan --dry-run
@@ -54,7 +54,7 @@ pub(crate) struct ExplainArguments {
 /// There is nothing to choose.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArguments {
-    /// Change nothing, which is always so
+    /// Change nothing; this is always the case
     #[arg(long)]
     dry_run: bool,
 }

@@ -21,7 +21,7 @@ and after its ttl in any case. A program joins again by itself: stop it first if
 
 Examples:
   incumbent evict billing-2
-  incumbent evict 3f9a12c4     # a member's id, where two nodes share a name";
+  incumbent evict 3f9a12c4     # a member's id, if two nodes share a name";
 
 /// Who is thrown out.
 #[derive(Args, Debug)]

@@ -20,8 +20,8 @@ use crate::when;
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 Each lease remembers its last 16 changes of hands, and the cluster some hundred moves of duties.
-Times are those of the nodes' own clocks. When a term ended is written down only if it was freed: of
-one that expired it is known by when the next began, so that it lasted at most that long.
+Times are those of the nodes' own clocks. The end of a term is recorded only if its lease was freed.
+A term that expired lasted at most until the next began.
 
 Examples:
   incumbent history

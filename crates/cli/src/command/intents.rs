@@ -14,8 +14,9 @@ use crate::when;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-What is in force stays so until it is taken back: by its opposite (`uncordon`, `thaw`, …), or here. What
-is pending is done once, by whoever it is meant for. What is done stays listed for a minute or two.
+A request in force stays so until it is withdrawn: by its opposite (`uncordon`, `thaw`, …), or here.
+A pending request is carried out once, by the node that it is meant for. A request that is done
+stays listed for a minute or two.
 
 Examples:
   incumbent intents
@@ -28,7 +29,7 @@ const SHORTEST: usize = 4;
 /// Which to take back.
 #[derive(Args, Debug)]
 pub(crate) struct IntentsArguments {
-    /// Take this one back: its id, or the beginning of it; can be repeated
+    /// Withdraw this one: its id, or the beginning of it; can be repeated
     #[arg(long, value_name = "ID")]
     withdraw: Vec<String>,
 }
@@ -70,7 +71,7 @@ async fn withdraw(
             let (what, state) = (plain(&sentence(&intent.ask)), state(intent).0);
             let id = short(intent);
             match done {
-                true => say!("{id} is taken back: {what}"),
+                true => say!("{id} is withdrawn: {what}"),
                 false => say!("{id} is {state} already, and stays so: {what}"),
             };
         }
@@ -95,10 +96,9 @@ fn find<'a>(intents: &'a [Intent], id: &str) -> Outcome<&'a Intent> {
             "nothing with the id {id:?} was asked for: `incumbent intents` lists the ids, of which \
              the first {SHORTEST} characters or more are needed"
         ))),
-        several => Err(Failure::usage(format!(
-            "{} ids begin with {id:?}: write more of it",
-            several.len()
-        ))),
+        several => {
+            Err(Failure::usage(format!("{} ids begin with {id:?}: give more of it", several.len())))
+        }
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn sentence(ask: &Ask) -> String {
         Ask::Move { duty, node } => format!("move {duty} to {node}"),
         Ask::Cordon { node } => format!("cordon {node}"),
         Ask::Drain { node } => format!("drain {node}"),
-        Ask::Freeze => "freeze: nothing moves for evenness".to_owned(),
+        Ask::Freeze => "freeze: nothing moves just to balance the load".to_owned(),
         Ask::Hold { family } => format!("hold the rollout of {family}"),
         Ask::Canary { family, canary } => {
             let amount = match (canary.duties, canary.percent) {

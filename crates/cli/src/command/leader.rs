@@ -14,8 +14,8 @@ use crate::when;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-Exits with 0 if somebody leads, and with 1 if nobody does. One that was evicted, or was not heard
-of for longer than its ttl by the store's clock, counts as nobody.
+Exits with 0 if somebody leads, and with 1 if nobody does. A leader that was evicted, or that has
+sent no beat for longer than its ttl by the store's clock, counts as nobody.
 
 Examples:
   incumbent leader scheduler

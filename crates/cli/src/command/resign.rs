@@ -14,8 +14,8 @@ use crate::style::GOOD;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-The leader ends its work in order, frees the lease and stands back for a while, so that another
-can take it. If nobody else wants it, it leads again.
+The leader ends its work in order, frees the lease and holds back for a while, so that another can
+take it. If nobody else wants the lease, it leads again.
 
 Examples:
   incumbent resign scheduler

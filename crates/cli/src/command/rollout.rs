@@ -22,7 +22,7 @@ Examples:
   incumbent rollout status --json | jq '.rollouts[] | {family, state, note}'";
 
 const HOLD_EXAMPLES: &str = "\
-What runs a newer version goes on with it; nothing more moves to one, until `rollout resume`,
+Duties on a newer version stay there, and no more move to one until `rollout resume`,
 `promote` or `abort`. Without a family it holds those that are not settled.
 
 Examples:
@@ -39,17 +39,17 @@ Examples:
   incumbent rollout promote projection";
 
 const ABORT_EXAMPLES: &str = "\
-What runs the newest version goes back to nodes of others, as far as they have room, and stays there
-until `rollout promote` or a newer version.
+Duties on the newest version go back to nodes of other versions, as far as these have room, and stay
+there until `rollout promote` or a newer version.
 
 Examples:
   incumbent rollout abort
   incumbent rollout abort projection";
 
 const CANARY_EXAMPLES: &str = "\
-A number of duties, or a share of them, moves to a new version before the rest, and must be well there
-for a while. This applies to all later versions, until `--off`; without it, what the nodes of the newest
-version say applies.
+A number of duties, or a share of them, moves to a new version before the rest, and must run well
+there for a while. This applies to all later versions, until `--off`; without it, the setting on the
+nodes of the newest version applies.
 
 Examples:
   incumbent rollout canary projection 3 --well-for 10m
@@ -59,22 +59,22 @@ Examples:
 /// What to do about new versions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RolloutCommand {
-    /// How the versions of families stand, and which is the newest and why
+    /// Show the versions of families, and which is the newest and why
     #[command(after_help = STATUS_EXAMPLES)]
     Status(FamilyArgument),
     /// Move no more duties to a newer version
     #[command(after_help = HOLD_EXAMPLES)]
     Hold(FamilyArgument),
-    /// Take a hold back
+    /// End a hold
     #[command(after_help = HOLD_EXAMPLES)]
     Resume(FamilyArgument),
     /// Move all duties to the newest version, whatever spoke against it
     #[command(after_help = PROMOTE_EXAMPLES)]
     Promote(FamilyArgument),
-    /// Take all duties back from the newest version
+    /// Move all duties back from the newest version
     #[command(after_help = ABORT_EXAMPLES)]
     Abort(FamilyArgument),
-    /// Say how new versions are tried
+    /// Set how new versions are tried
     #[command(after_help = CANARY_EXAMPLES)]
     Canary(CanaryArguments),
 }
@@ -91,10 +91,10 @@ pub(crate) struct FamilyArgument {
 pub(crate) struct CanaryArguments {
     /// The family
     family: String,
-    /// So many duties, or a share of them such as 10%
+    /// How many duties, or a share of them such as 10%
     #[arg(value_name = "DUTIES", value_parser = amount, required_unless_present = "off")]
     amount: Option<Amount>,
-    /// How long they must be well before the rest follows
+    /// How long they must run well before the rest follow
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span::parse)]
     well_for: Duration,
     /// Take it back
@@ -323,7 +323,7 @@ async fn meant(
 
 fn told(command: &RolloutCommand, asked: &Asked) -> &'static str {
     if asked.intents.is_empty() {
-        return "there was nothing to take back";
+        return "there was nothing to withdraw";
     }
     match command {
         RolloutCommand::Status(_) => "",
@@ -331,8 +331,8 @@ fn told(command: &RolloutCommand, asked: &Asked) -> &'static str {
             "no more duties move to a newer version until `incumbent rollout resume`"
         }
         RolloutCommand::Resume(_) => "duties may move to a newer version again",
-        RolloutCommand::Promote(_) => "all duties are to move to the newest version",
-        RolloutCommand::Abort(_) => "all duties are to come back from the newest version",
+        RolloutCommand::Promote(_) => "all duties will move to the newest version",
+        RolloutCommand::Abort(_) => "all duties will come back from the newest version",
         RolloutCommand::Canary(canary) if canary.off => "new versions are tried as their nodes say",
         RolloutCommand::Canary(_) => {
             "new versions are tried this way until `incumbent rollout canary --off`"

@@ -35,9 +35,9 @@ lease is freed.
 
 Examples:
   incumbent run --lease scheduler -- ./scheduler --config app.toml
-  incumbent run --lease backup --no-wait -- ./backup.sh         # exits with 75 if somebody runs it
+  incumbent run --lease backup --no-wait -- ./backup.sh    # exits with 75 if it is already running
   incumbent run --lease report --once-per 1h -- ./report.sh     # from cron on every node
-  incumbent run --lease worker --slots 3 -- ./worker            # three of them, wherever
+  incumbent run --lease worker --slots 3 -- ./worker            # up to three, on any nodes
   incumbent run --lease import --shell -- 'zcat dump.gz | ./import'";
 
 /// How long a command may take to end, unless somebody says otherwise.
@@ -55,34 +55,39 @@ pub(crate) struct RunArguments {
     /// How long others wait for this node if nothing proves its death [default: 15s] [env: INCUMBENT_TTL]
     #[arg(long, value_name = "SPAN", value_parser = span::ttl)]
     ttl: Option<Duration>,
-    /// What this node is called [default: the host's name and the process id]
+    /// The name of this node [default: the host's name and the process id]
     #[arg(long, value_name = "NAME", env = "INCUMBENT_NODE", hide_env_values = true)]
     node: Option<String>,
-    /// Don't wait for the lease: exit with 75 if somebody else has it, with 69 if the store takes 5 s
+    /// Don't wait for the lease: exit with 75 if somebody else has it, or with 69 if the store
+    /// hasn't answered after 5 s
     #[arg(long, conflicts_with = "wait")]
     no_wait: bool,
-    /// Wait so long for the lease, then exit with 75; with 69 if the store hasn't answered by then
+    /// Wait for the lease for this long, then exit with 75, or with 69 if the store hasn't answered
+    /// by then
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     wait: Option<Duration>,
     /// How long the command may take to end when it is asked to [default: 10s]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     grace: Option<Duration>,
-    /// How long before its lease runs out, for no beat gets through, it is asked to [default: ttl/20]
+    /// If no beat gets through, ask the command to end this long before its lease runs out
+    /// [default: ttl/20]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     last_grace: Option<Duration>,
-    /// Kill the command, and free the lease, if it says nothing for so long: it has to send WATCHDOG=1 to NOTIFY_SOCKET, as with systemd
+    /// Kill the command and free the lease if the command is silent for this long: it has to send
+    /// WATCHDOG=1 to NOTIFY_SOCKET, as with systemd
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     watchdog: Option<Duration>,
-    /// Run this by the shell when the lease was lost and the command has ended
+    /// Have the shell run this when the lease was lost and the command has ended
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
-    /// Contend again when the lease was lost, instead of exiting with 76; wait for the store if need be
+    /// Contend again after the lease was lost, instead of exiting with 76; wait for the store if
+    /// necessary
     #[arg(long)]
     restart: bool,
     /// Run it only if it didn't succeed, on any node, for this long (nine tenths of it)
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     once_per: Option<Duration>,
-    /// Let so many run at once
+    /// Let up to this many run at once
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     #[arg(conflicts_with = "once_per")]
     slots: Option<u16>,
@@ -93,7 +98,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "WHEN", value_enum)]
     #[arg(default_missing_value = "always", num_args = 0..=1, require_equals = true)]
     isolate: Option<Isolate>,
-    /// Don't watch the processes of whom it waits for, and let nobody watch these
+    /// Don't watch the processes of other holders, and don't let others watch these
     #[arg(long)]
     no_witness: bool,
     /// The command and its arguments
@@ -104,9 +109,9 @@ pub(crate) struct RunArguments {
 /// When the command gets a PID namespace of its own.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Isolate {
-    /// As root, where it takes nothing from the command
+    /// As root, where the command loses nothing by it
     Auto,
-    /// Always; fails where that can't be had
+    /// Always; fails if that isn't possible
     Always,
     /// Never
     Never,

@@ -24,8 +24,8 @@ use crate::{setting, span};
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 Programs in any language hold leases through it, load balancers ask it who leads, and operators look
-and steer: docs/http.md has all of it. It listens on 127.0.0.1:7070 unless something else is said.
-Elsewhere than on loopback it asks for a token or a certificate.
+and steer: see docs/http.md. It listens on 127.0.0.1:7070 unless you say otherwise.
+Beyond loopback it asks for a token or a certificate.
 
 Examples:
   incumbent serve
@@ -50,10 +50,11 @@ pub(crate) struct ServeArguments {
     /// Listen on a Unix socket at this path: its clients' deaths are noticed at once
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// What this node is called [default: the host's name]
+    /// The name of this node [default: the host's name]
     #[arg(long, value_name = "NAME", env = "INCUMBENT_NODE", hide_env_values = true)]
     node: Option<String>,
-    /// How long others wait for this node, and for clients that don't say [default: 15s] [env: INCUMBENT_TTL]
+    /// How long others wait for this node, and for clients that name no ttl [default: 15s] [env:
+    /// INCUMBENT_TTL]
     #[arg(long, value_name = "SPAN", value_parser = span::ttl)]
     ttl: Option<Duration>,
     /// The lease that `GET /` and --agent-check speak of [default: the cluster's own leader]
@@ -67,7 +68,7 @@ pub(crate) struct ServeArguments {
     also: Vec<String>,
     #[command(flatten)]
     guard: GuardArguments,
-    /// Below which directory trust files are made: one on tmpfs [default: /dev/shm]
+    /// The directory for trust files: one on tmpfs [default: /dev/shm]
     #[arg(long, value_name = "PATH")]
     trust_dir: Option<PathBuf>,
 }

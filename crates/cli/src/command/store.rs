@@ -16,13 +16,13 @@ use crate::session::Session;
 /// What to do with the store.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Try on this very store what every store must do, and measure it
+    /// Try everything that a store must do on this one, and measure it
     #[command(after_help = check::EXAMPLES)]
     Check(UrlArgument),
     /// Print what incumbent creates in the store
     #[command(after_help = schema::EXAMPLES)]
     Schema(UrlArgument),
-    /// Create it
+    /// Create what incumbent needs in the store
     #[command(after_help = init::EXAMPLES)]
     Init(UrlArgument),
     /// List records that can't be read, and repair them as far as that is safe

@@ -10,10 +10,10 @@ use crate::top;
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 Members with their duties and load, leases with their leaders, duties with what is wrong first, and
-the latest changes. It only looks: by the store's hints, and once a second.
+the latest changes. It only looks: when the store pushes a hint, and once a second.
 
-Keys: tab or ← → choose a part, ↑ ↓ PgUp PgDn Home End scroll it, / keeps what contains a text, Esc
-shows all again, p pauses the picture, q quits.
+Keys: tab or ← → choose a part, ↑ ↓ PgUp PgDn Home End scroll it, / filters by a text, Esc shows all
+again, p pauses the display, q quits.
 
 Examples:
   incumbent top
@@ -22,9 +22,7 @@ Examples:
 /// Shows the view until the user quits.
 pub(crate) async fn run(session: &Session) -> Outcome {
     if session.json {
-        return Err(Failure::usage(
-            "top draws a picture: `incumbent status --json` has it as JSON",
-        ));
+        return Err(Failure::usage("top is a live view: use `incumbent status --json` for JSON"));
     }
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage(

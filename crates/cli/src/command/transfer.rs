@@ -17,8 +17,8 @@ use crate::whom;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-The leader ends its work in order and frees the lease; the others hold back for the one that is
-named, but not for long. Exits with 1 if somebody else got it.
+The leader ends its work in order and frees the lease; the others hold back for the named node, but
+not for long. Exits with 1 if somebody else got it.
 
 Examples:
   incumbent transfer scheduler --to billing-2
@@ -69,14 +69,14 @@ pub(crate) async fn run(session: &Session, arguments: &TransferArguments) -> Out
         Ending::Free(end) => {
             let ended = ended(end, &from, lease, leader.term);
             return Err(Failure::late(format!(
-                "{ended}, but neither {to} nor anybody else has taken it: does {to} stand for it?"
+                "{ended}, but neither {to} nor anybody else has taken it: is {to} a candidate?"
             )));
         }
     };
     let ended = ended(end, &from, lease, leader.term);
     if next.member != heir.id {
         return Err(Failure::wrong(format!(
-            "{ended}, but {} took it in term {} and not {to}: does {to} stand for it?",
+            "{ended}, but {} took it in term {} and not {to}: is {to} a candidate?",
             plain(&next.node),
             next.term
         )));

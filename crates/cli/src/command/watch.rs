@@ -22,7 +22,8 @@ use crate::when;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-First the present state, then each change as it happens, until Ctrl-C. With --json one object a
+Prints the current state first, then each change as it happens, until Ctrl-C. With --json one object
+a
 line: first {\"type\": \"state\", …} as `status --json` has it, then {\"type\": \"lease\", …} and
 {\"type\": \"member\", …}, {\"type\": \"move\", …} where a duty is to run elsewhere, and
 {\"type\": \"unreadable\", …} where a record can't be read any more.

@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
     /// A key that there isn't.
     pub(super) fn unknown(&self, key: &Key<'_>, known: &str) -> String {
         format!(
-            "{}: there is no key {:?}: the keys are {known}. Correct it, or leave it out",
+            "{}: unknown key {:?}: the keys are {known}. Correct it, or leave it out",
             self.place(key.span().start),
             key.get_ref()
         )

@@ -8,7 +8,7 @@ const KEYS: &str = "token-file, tls-cert, tls-key, client-ca and certificate-rol
 
 /// What a configuration file says about `serve`.
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "the file is the same without it"))]
+#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "the file means the same without it"))]
 pub(crate) struct ServeConfig {
     /// The tokens that get in.
     pub(crate) token_file: Option<Entry<String>>,

@@ -27,7 +27,7 @@ pub(crate) fn look(clocks: Option<Clocks>) -> Finding {
     };
     let Some(clocks) = clocks else {
         return Finding::ok("clocks", here)
-            .note("The store tells no age of records: status can't say who is overdue.");
+            .note("The store doesn't report the age of records: status can't say who is overdue.");
     };
     let (there, most) = (span::text(clocks.there), span::text(clocks.most));
     if clocks.apart() < APART.max(clocks.most / 20) {
@@ -60,16 +60,16 @@ fn reading() -> Option<Duration> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const CLOCK: &str = "CLOCK_BOOTTIME decides, which goes on while the machine sleeps";
+const CLOCK: &str = "CLOCK_BOOTTIME decides; it keeps running while the machine sleeps";
 #[cfg(any(target_os = "macos", target_os = "ios"))]
-const CLOCK: &str = "CLOCK_MONOTONIC decides, which goes on while the machine sleeps";
+const CLOCK: &str = "CLOCK_MONOTONIC decides; it keeps running while the machine sleeps";
 #[cfg(not(any(
     target_os = "linux",
     target_os = "android",
     target_os = "macos",
     target_os = "ios"
 )))]
-const CLOCK: &str = "a clock decides that may stand still while the machine sleeps: don't let it";
+const CLOCK: &str = "the deciding clock may stop while the machine sleeps: don't let it sleep";
 
 /// Where Linux has the time from.
 fn source() -> String {

@@ -84,9 +84,9 @@ fn race(lock: &PathBuf) -> Outcome {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let start = Start {
         node: variable("INCUMBENT_NODE"),
-        term: variable("INCUMBENT_TERM").parse().map_err(|_| {
-            Failure::usage("this is started by `incumbent doctor` and by nobody else")
-        })?,
+        term: variable("INCUMBENT_TERM")
+            .parse()
+            .map_err(|_| Failure::usage("only `incumbent doctor` starts this"))?,
         at: clock::now().as_nanos(),
         alone,
     };

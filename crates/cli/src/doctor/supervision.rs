@@ -32,9 +32,7 @@ pub(crate) fn witness() -> Finding {
         Status::NotInitialised { hindrance: Some(why) } | Status::Unwatched { why } => {
             Finding::warn(
                 "witness",
-                format!(
-                    "`witness::init()` would be of no use to a program started like this: {why}"
-                ),
+                format!("`witness::init()` would not help a program started like this: {why}"),
             )
         }
         _ => Finding::ok(

@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// A variable that a script forgot to set.
 fn empty() -> Vec<Case> {
-    let unset = "a variable that is not set";
+    let unset = "a variable is not set";
     let words: &[(&[&str], &str)] = &[
         (&["leader", ""], "<NAME>"),
         (&["leader", "   "], "<NAME>"),

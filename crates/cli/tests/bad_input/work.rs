@@ -130,7 +130,7 @@ fn records() -> Vec<Case> {
 fn views() -> Vec<Case> {
     vec![
         refused(&["top"], "needs a terminal", "`incumbent status`"),
-        refused(&["top", "--json"], "top draws a picture", "`incumbent status --json`"),
+        refused(&["top", "--json"], "top is a live view", "`incumbent status --json`"),
         refused(&["top"], "needs a terminal", "`incumbent status`").with("TERM", "dumb"),
         refused(&["doctor", "quick"], "'quick'", USAGE),
         taken(&["status", "--cluster", "trail"]),

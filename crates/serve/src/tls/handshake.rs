@@ -36,7 +36,7 @@ impl Tls {
         let certified = match shown {
             None => None,
             Some(certificate) => {
-                let unread = || io::Error::other("nobody can be told from the certificate");
+                let unread = || io::Error::other("the certificate doesn't say who it belongs to");
                 let Names { subject, all: names } = Names::of(certificate).ok_or_else(unread)?;
                 let roles = Arc::clone(&self.0) as Arc<_>;
                 Some(Certified { subject, names, roles })

@@ -109,6 +109,6 @@ pub(super) fn read_roles(path: &Path) -> Result<Grants, TlsError> {
                 cn:alice`";
     let read = regular_file(path, LARGEST);
     let (bytes, _) = read.map_err(|error| wrong(format!("{error}: {next}")))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong(format!("it is no text: {next}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(format!("it isn't text: {next}")))?;
     Grants::parse(&text).map_err(wrong)
 }

@@ -35,7 +35,10 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_is_not() {
         std::fs::write(stage.path("server.crt"), broken).unwrap();
         wait_until("it is said", || news.borrow_and_update().contains(why));
         let said = news.borrow().clone();
-        assert!(said.contains("server.crt") && said.contains("the former file stays"), "{said}");
+        assert!(
+            said.contains("server.crt") && said.contains("the previous file stays in use"),
+            "{said}"
+        );
         assert_eq!(shown(&stage), second, "{broken}");
     }
     std::fs::remove_file(stage.path("server.crt")).unwrap();

@@ -60,7 +60,7 @@ pub(crate) async fn win(
         Err(_) => {
             let who = tokio::time::timeout(WORD, holder(arguments, node)).await;
             let who = who.unwrap_or_else(|_| Some("the store does not answer".to_owned()));
-            let who = who.unwrap_or_else(|| "nobody gave it in time".to_owned());
+            let who = who.unwrap_or_else(|| "nobody provided it in time".to_owned());
             Err(Failure::late(format!("{} could not be acquired: {who}", arguments.lease)))
         }
     }

@@ -204,7 +204,7 @@ impl Teller<'_> {
             tokio::select! {
                 done = &mut attempt => return done,
                 () = tokio::time::sleep(SILENCE) => {
-                    self.say("it has not taken this node in yet");
+                    self.say("it has not admitted this node yet");
                 }
             }
         }

@@ -137,7 +137,8 @@ impl Round<'_> {
         let Some(why) = over.lost else {
             if over.warned && again {
                 // It ended because it was told to, and not because it was done.
-                let story = "the command was told to end before a beat got through; starting again";
+                let story =
+                    "the command was asked to end before a beat got through; starting it again";
                 self.session.remark(story);
                 return Outlook::Again;
             }

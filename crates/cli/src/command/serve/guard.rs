@@ -12,7 +12,8 @@ use crate::session::Session;
 /// Who gets in.
 #[derive(Args, Clone, Debug)]
 pub(super) struct GuardArguments {
-    /// Let only those in who have a token in this file: role, name and token in each line [env: INCUMBENT_TOKEN_FILE]
+    /// Let in only clients with a token in this file: role, name and token in each line [env:
+    /// INCUMBENT_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Encrypt TCP with this certificate, a PEM file with its chain [env: INCUMBENT_TLS_CERT]
@@ -21,17 +22,20 @@ pub(super) struct GuardArguments {
     /// The key of that certificate, a PEM file that others can't read [env: INCUMBENT_TLS_KEY]
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Let only those in on TCP whose certificates these authorities signed, a PEM file [env: INCUMBENT_CLIENT_CA]
+    /// On TCP, let in only clients whose certificates these authorities signed, a PEM file [env:
+    /// INCUMBENT_CLIENT_CA]
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
-    /// What they may do: a role and a name in each line, such as `operator cn:alice` [default: all of them all]
+    /// What these clients may do: a role and a name in each line, such as `operator cn:alice`
+    /// [default: everything]
     /// [env: INCUMBENT_CERTIFICATE_ROLES]
     #[arg(long, value_name = "FILE")]
     certificate_roles: Option<PathBuf>,
-    /// Take requests for this host name too; otherwise for localhost alone, unless tokens or certificates are needed
+    /// Accept requests for this host name too; otherwise only for localhost, unless tokens or
+    /// certificates are needed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Refuse all that changes anything
+    /// Refuse everything that changes anything
     #[arg(long)]
     read_only: bool,
 }
@@ -60,8 +64,7 @@ impl GuardArguments {
         let roles = chosen(&self.certificate_roles, "INCUMBENT_CERTIFICATE_ROLES", roles.as_ref());
         if let (Some(roles), None) = (&roles, &authorities) {
             let roles = roles.display();
-            let said =
-                "says what certificates are for, and none are asked for: give --client-ca too";
+            let said = "gives roles to certificates, but no certificates are requested: give --client-ca too";
             return Err(Failure::usage(format!("--certificate-roles {roles} {said}")));
         }
         let (certificate, key) = match (certificate, key, &authorities) {
@@ -88,7 +91,7 @@ impl GuardArguments {
 
 fn alone(flag: &str, path: &std::path::Path, other: &str) -> Failure {
     let path = path.display();
-    Failure::usage(format!("{flag} {path} is nothing alone: give {other} too"))
+    Failure::usage(format!("{flag} {path} has no effect alone: give {other} too"))
 }
 
 /// That of the flag, of the variable, or of the file.

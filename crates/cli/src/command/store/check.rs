@@ -21,7 +21,8 @@ use crate::table;
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
 Works in clusters of its own and removes them again; other clusters in the store are not touched.
-Takes some seconds up to a few minutes, for some of it has to wait. Exits with 1 if the store broke
+Takes from some seconds to a few minutes, because some of it has to wait. Exits with 1 if the store
+broke
 a property.
 
 Examples:
@@ -122,7 +123,7 @@ fn print(report: &Report, capabilities: &Capabilities, losses: &[String], measur
     let batch = format!("{records} new records at once");
     say!("  {batch:<27} {}", span::text(*took));
     let push = measured.push.map_or("nothing came".to_owned(), spread);
-    say!("  a change is told after      {push}");
+    say!("  a change is announced after {push}");
     let style = if report.is_passed() { GOOD } else { BAD };
     say!("\n{style}{passed} passed, {failed} failed{style:#}, {skipped} skipped");
 }

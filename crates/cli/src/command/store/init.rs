@@ -8,7 +8,7 @@ use crate::session::Session;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-What is there already stays as it is, so this can be run any number of times.
+Anything that exists already stays as it is, so you can run this any number of times.
 
 Examples:
   incumbent store init sqlite:app.db

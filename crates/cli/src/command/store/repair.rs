@@ -17,11 +17,12 @@ use crate::table;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-Without --apply it only says what it would do. A record that can't be read is never taken for absent,
-closed or free, and a repair keeps to that: a lease keeps its term or goes on far above it, and is free
-only when everybody who may hold it has stopped. Records of a newer version are left alone.
+Without --apply it only says what it would do. A record that can't be read is never treated as
+absent, closed or free, and a repair respects that: a lease keeps its term or continues far above
+it, and is free only when everybody who may hold it has stopped. Records of a newer version are left
+alone.
 
-Exits with 1 if something is left that can't be read.
+Exits with 1 if any record is left that can't be read.
 
 Examples:
   incumbent store repair
@@ -40,16 +41,17 @@ pub(crate) struct RepairArguments {
     /// Don't ask
     #[arg(long, requires = "apply")]
     yes: bool,
-    /// Evict members that are alive where there is no gentler way; they join again by themselves
+    /// Evict live members if there is no gentler way; they join again by themselves
     #[arg(long)]
     evict: bool,
     /// The longest ttl of any node here, for a member whose own can't be read [default: 1h]
     #[arg(long, value_name = "SPAN", value_parser = ttl)]
     longest_ttl: Option<Duration>,
-    /// Let a lease whose term can't be read go on above this [default: the milliseconds since 1970]
+    /// Let a lease whose term can't be read continue above this [default: the milliseconds since
+    /// 1970]
     #[arg(long, value_name = "TERM", value_parser = clap::value_parser!(u64).range(1..=HIGHEST))]
     term_above: Option<u64>,
-    /// Take records of a newer format for damaged: only if no newer version of incumbent runs here
+    /// Treat records of a newer format as damaged: only if no newer version of incumbent runs here
     #[arg(long)]
     newer: bool,
 }
@@ -165,12 +167,12 @@ fn deed(remedy: &Remedy) -> &'static str {
     match remedy {
         Remedy::Leave => "leave it",
         Remedy::Delete => "delete it",
-        Remedy::Replace => "replace it with one that says nothing",
+        Remedy::Replace => "replace it with an empty one",
         Remedy::Close { .. } => "close the member",
         Remedy::Evict { .. } => "evict its member",
         Remedy::Renew => "let a new leader write it",
         Remedy::Keep { .. } => "keep what counts",
-        Remedy::Raise { .. } => "write the lease anew, above all its terms",
+        Remedy::Raise { .. } => "write the lease again, above all its terms",
         _ => "see the documentation",
     }
 }

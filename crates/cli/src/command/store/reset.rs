@@ -15,8 +15,9 @@ use crate::sweep;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-All records of the cluster go, its leases too: terms start again at 1, so whatever remembers a
-higher fence will refuse the new leaders. Stop all nodes first; while some are alive, --force is
+This removes all records of the cluster, including its leases. Terms start again at 1, so anything
+that remembers a higher fence will refuse the new leaders. Stop all nodes first; while some are
+alive, --force is
 needed.
 
 Examples:
@@ -29,7 +30,7 @@ pub(crate) struct ResetArguments {
     /// Don't ask
     #[arg(long)]
     yes: bool,
-    /// Even while nodes are alive, which then may lead beside new ones until they notice
+    /// Even while nodes are alive; they may lead at the same time as new ones until they notice
     #[arg(long)]
     force: bool,
 }

@@ -16,8 +16,8 @@ use crate::session::Session;
 
 /// What `--help` shows below.
 pub(crate) const EXAMPLES: &str = "\
-Nothing is opened and nothing is changed. Hand it to whoever may create tables, buckets and users
-where you may not. A password in the URL is not printed.
+Nothing is opened and nothing is changed. If you may not create tables, buckets and users, give it
+to somebody who may. A password in the URL is not printed.
 
 Examples:
   incumbent store schema sqlite:app.db
