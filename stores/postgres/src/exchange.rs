@@ -166,6 +166,7 @@ impl<'a> Part<'a> {
         Shape {
             writes,
             hints: self.writes().any(hinted),
+            durable: writes == Writes::None || self.writes().any(|(_, write)| write.is_durable()),
             keys: self.reads.iter().any(is_key),
             prefixes: !self.reads.iter().all(is_key),
             pooled,

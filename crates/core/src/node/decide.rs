@@ -334,6 +334,7 @@ impl Elector {
             }
         };
         let put = self.outbox.put(keys::member(holder), expect, record.bytes(), true);
+        let put = put.durable(!record.state.is_final());
         self.outbox.write(now, vec![put], Purpose::Close(record));
         if self.config.planted.is(Mutant::CloseAndTakeTogether) {
             self.take(now, name);
@@ -407,6 +408,8 @@ impl Elector {
     fn free(&mut self, now: Moment, name: &LeaseName, term: u64) {
         let change = self.change(term, ChangeKind::Freed);
         let planted = self.config.planted;
+        // Lost with the store's crash, it leaves the lease to this member for as long as that lives.
+        let durable = !self.leaving;
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Freeing(term);
         lease.hinted = false;
@@ -425,7 +428,7 @@ impl Elector {
         let write = if self.config.planted.is(Mutant::LeaseDeleted) {
             Write::Delete(keys::lease(name))
         } else {
-            self.outbox.put(keys::lease(name), expect, record.bytes(), true)
+            self.outbox.put(keys::lease(name), expect, record.bytes(), true).durable(durable)
         };
         let purpose = Purpose::Free(name.clone(), term, record);
         self.outbox.write(now, vec![write], purpose);
