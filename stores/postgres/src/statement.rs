@@ -18,7 +18,9 @@ pub(crate) enum Writes {
     Swap,
     /// One creation.
     Create,
-    /// Any number of any kind, each key once.
+    /// A few of any kind, each key once.
+    Few,
+    /// The same, and any number.
     Batch,
     /// The same, but a row that somebody has locked is left out at once.
     BatchUnlocked,
@@ -70,7 +72,7 @@ impl Shape {
     /// depends on its size.
     pub(crate) fn keeps_plan(self) -> bool {
         match self.writes {
-            Writes::None | Writes::Swap | Writes::Create => !self.pooled,
+            Writes::None | Writes::Swap | Writes::Create | Writes::Few => !self.pooled,
             Writes::Batch | Writes::BatchUnlocked => false,
         }
     }
@@ -112,7 +114,7 @@ impl Shape {
                      RETURNING key) "
                 )
             }
-            Writes::Batch | Writes::BatchUnlocked => {
+            Writes::Few | Writes::Batch | Writes::BatchUnlocked => {
                 let [key, expected, value, stamp] = numbers.several(&Type::TEXT_ARRAY);
                 let source = format!("unnest({key}, {expected}, {value}, {stamp})");
                 let unlocked = self.writes == Writes::BatchUnlocked;
@@ -142,7 +144,7 @@ impl Shape {
         if self.writes != Writes::None {
             parts.push(format!("SELECT {ABOUT_WRITE}, NULL, key, NULL, NULL, NULL FROM applied"));
         }
-        if matches!(self.writes, Writes::Batch | Writes::BatchUnlocked) {
+        if matches!(self.writes, Writes::Few | Writes::Batch | Writes::BatchUnlocked) {
             parts.push(format!(
                 "SELECT {ABOUT_DELETE}, NULL, key, NULL, NULL, NULL FROM locked WHERE value IS NULL"
             ));
