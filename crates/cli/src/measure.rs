@@ -153,6 +153,7 @@ pub(crate) async fn batch(
             value: br#"{"format":1}"#.to_vec(),
             stamp: Stamp { writer: u64::from(std::process::id()) << 32, attempt: number as u64 },
             hint: false,
+            durable: true,
         })
     });
     let exchange = Exchange { writes: writes.collect(), reads: Vec::new() };
@@ -263,6 +264,7 @@ impl Record<'_> {
             value: format!("{{\"format\":1,\"beat\":{attempt}}}").into_bytes(),
             stamp: Stamp { writer: u64::from(std::process::id()), attempt },
             hint: self.hint,
+            durable: true,
         };
         let exchange = Exchange { writes: vec![Write::Put(put)], reads };
         let sent = clock::now();

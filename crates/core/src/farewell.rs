@@ -141,7 +141,8 @@ impl Farewell {
             return outbox.ask(now, Lane::Change, reads, purpose);
         }
         let expect = Expect::Version(self.version.clone());
-        let put = outbox.put(key, expect, self.record.closed(MemberState::Left).bytes(), true);
+        let record = self.record.closed(MemberState::Left);
+        let put = outbox.put(key, expect, record.bytes(), true).durable(!record.state.is_final());
         outbox.write(now, vec![put], Purpose::Farewell(self.id.clone(), UpkeepKind::Write));
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Owner<'a> {
     /// Whom the last view prefers as leaders of the cluster.
     pub(crate) preferred: &'a PreferredMembers,
     pub(crate) wall_ms: u64,
+    /// Whether the node is leaving.
+    pub(crate) leaving: bool,
     pub(crate) random: &'a mut Random,
     pub(crate) outbox: &'a mut Outbox,
 }

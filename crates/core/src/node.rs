@@ -255,6 +255,7 @@ impl Elector {
             member: self.member.as_mut(),
             preferred: &self.index.preferred,
             wall_ms: self.wall_ms,
+            leaving: self.leaving,
             random: &mut self.random,
             outbox: &mut self.outbox,
         };

@@ -153,7 +153,7 @@ impl Outbox {
             self.stamps += 1;
         }
         let stamp = Stamp { writer: self.writer, attempt: self.stamps };
-        Write::Put(Put { key, expect, value, stamp, hint })
+        Write::Put(Put { key, expect, value, stamp, hint, durable: true })
     }
 
     /// The same for a write that somebody wants, and others should hear of.

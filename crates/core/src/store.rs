@@ -152,6 +152,24 @@ pub enum Write {
 }
 
 impl Write {
+    /// The same, and whether it has to survive the store's crash.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        if let Self::Put(put) = &mut self {
+            put.durable = durable;
+        }
+        self
+    }
+
+    /// Whether it has to survive the store's crash.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        match self {
+            Self::Put(put) => put.durable,
+            Self::Delete(_) => true,
+        }
+    }
+
     /// The key that this write is about.
     #[must_use]
     pub fn key(&self) -> &Key {
@@ -175,6 +193,11 @@ pub struct Put {
     pub stamp: Stamp,
     /// Whether others should be woken. Beats never hint.
     pub hint: bool,
+    /// Whether it has to survive the store's crash once it is acknowledged. Without, it may be lost
+    /// as long as no later write that has to survive is acknowledged, which a store may use to
+    /// answer sooner. Only for what nobody builds on but by such a write, and what costs nothing but
+    /// time if it is lost.
+    pub durable: bool,
 }
 
 /// What a write expects to find.

@@ -126,7 +126,14 @@ pub fn read(key: &str) -> Read {
 }
 
 fn put(key: &str, expect: Expect, stamp: Stamp, hint: bool, value: &str) -> Write {
-    Write::Put(Put { key: Key::new(key), expect, value: value.as_bytes().to_vec(), stamp, hint })
+    Write::Put(Put {
+        key: Key::new(key),
+        expect,
+        value: value.as_bytes().to_vec(),
+        stamp,
+        hint,
+        durable: true,
+    })
 }
 
 /// URLs that are refused for good. The error names the value and the next step, and no password, which

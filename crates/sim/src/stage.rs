@@ -284,7 +284,7 @@ impl Stage {
             .record(&key)
             .map_or(Expect::Absent, |stored| Expect::Version(stored.version));
         let stamp = Stamp { writer: 0, attempt: self.now };
-        let put = Put { key, expect, value, stamp, hint: true };
+        let put = Put { key, expect, value, stamp, hint: true, durable: true };
         self.apply(&Exchange { writes: vec![Write::Put(put)], reads: Vec::new() });
     }
 

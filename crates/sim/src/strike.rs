@@ -154,7 +154,7 @@ impl World {
     ) -> Result<(), Violation> {
         self.operator_stamps += 1;
         let stamp = Stamp { writer: OPERATOR, attempt: self.operator_stamps };
-        let write = Write::Put(Put { key, expect, value, stamp, hint: true });
+        let write = Write::Put(Put { key, expect, value, stamp, hint: true, durable: true });
         let exchange = Exchange { writes: vec![write], reads: Vec::new() };
         let (_, applied) = self.store.exchange(self.now, &exchange);
         self.applied(applied, true)

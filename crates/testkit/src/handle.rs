@@ -77,7 +77,7 @@ impl Handle {
     #[must_use]
     pub fn replacement(&self, key: &Key, expect: Expect, value: &[u8]) -> Put {
         let (key, value, stamp) = (key.clone(), value.to_vec(), self.stamp());
-        Put { key, expect, value, stamp, hint: false }
+        Put { key, expect, value, stamp, hint: false, durable: true }
     }
 
     /// Sends once. The outer error is a reply that no store may give, the inner one the store's.

@@ -18,7 +18,7 @@ fn put(key: &str, expect: Expect, attempt: u64) -> Exchange {
     let (key, value) = (Key::new(key), format!("{{\"n\":{attempt}}}").into_bytes());
     let stamp = Stamp { writer: 1, attempt };
     Exchange {
-        writes: vec![Write::Put(Put { key, expect, value, stamp, hint: true })],
+        writes: vec![Write::Put(Put { key, expect, value, stamp, hint: true, durable: true })],
         reads: vec![],
     }
 }

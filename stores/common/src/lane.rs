@@ -324,6 +324,7 @@ async fn attempt<C: Connect>(connect: &C, overdue: &Notify) -> Result<C::Session
 /// Finds out when a connection has ended, by itself or in silence.
 async fn look_after<C: Connect>(lane: Weak<Inner<C>>, held: Arc<Held<C::Session>>) {
     let ended = async {
+        held.session.rehearse().await;
         loop {
             tokio::select! {
                 () = held.session.ended() => return,

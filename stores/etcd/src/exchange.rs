@@ -276,7 +276,14 @@ mod tests {
 
     fn put(key: &str, size: usize) -> Write {
         let (key, stamp) = (Key::new(key), Stamp { writer: 1, attempt: 1 });
-        Write::Put(Put { key, expect: Expect::Absent, value: vec![b'x'; size], stamp, hint: true })
+        Write::Put(Put {
+            key,
+            expect: Expect::Absent,
+            value: vec![b'x'; size],
+            stamp,
+            hint: true,
+            durable: true,
+        })
     }
 
     #[test]

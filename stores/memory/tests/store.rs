@@ -32,6 +32,7 @@ fn put_hinting(key: &str, expect: Expect, attempt: u64, hint: bool) -> Write {
         value: format!("{key} {attempt}").into_bytes(),
         stamp: stamp(attempt),
         hint,
+        durable: true,
     })
 }
 

@@ -179,6 +179,7 @@ mod tests {
                 value: evil.as_bytes().to_vec(),
                 stamp: Stamp { writer: 1, attempt: 1 },
                 hint: true,
+                durable: true,
             })
         };
         let key = || Read::Key { key: Key::new(evil), unless: Some(Version::new(evil)) };

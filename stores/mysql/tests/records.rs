@@ -95,6 +95,7 @@ fn what_can_t_be_stored_is_refused_before_anything_is_sent() {
             value: vec![0xff, 0xfe],
             stamp: common::stamp(1),
             hint: false,
+            durable: true,
         });
         let writes = vec![create("other", 2), broken];
         let error = send(&store, Lane::Change, writes, vec![]).await.expect_err("no text");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use incumbent_core::store::{Access, StoreError};
-use incumbent_store_common::{Connect, Sent, within};
+use incumbent_core::store::{Access, Lane, StoreError};
+use incumbent_store_common::{Connect, Sent, lane_name, within};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_postgres::types::Type;
@@ -63,7 +63,8 @@ impl PostgresConnect {
             keep_commits(line.client(), options, &facts).await.map(|()| tables)
         };
         let tables = within(&server, "looking at the tables", span, preparing).await?;
-        Ok(line.session(options, &self.handle, facts, tables))
+        let changes = self.purpose == lane_name(Lane::Change);
+        Ok(line.session(options, &self.handle, facts, tables, changes))
     }
 
     /// Connects with settings of our own; a pooler refuses them or forgets to pass them on.

@@ -16,6 +16,10 @@ use crate::statement::{Shape, Writes};
 /// Greater than all keys, which are ASCII.
 const END: &str = "\u{10ffff}\u{10ffff}\u{10ffff}";
 
+/// So many writes go by one plan, which is kept: a server takes an array for about as long if it
+/// doesn't know it.
+const FEW: usize = 16;
+
 /// One exchange, ready to be sent.
 pub(crate) struct Job {
     /// As it stands in the rows.
@@ -156,6 +160,7 @@ impl<'a> Part<'a> {
                 Expect::Absent => Writes::Create,
                 Expect::Version(_) => Writes::Swap,
             },
+            _ if self.writes.len() <= FEW => Writes::Few,
             _ => Writes::Batch,
         }
     }
@@ -166,6 +171,7 @@ impl<'a> Part<'a> {
         Shape {
             writes,
             hints: self.writes().any(hinted),
+            durable: writes == Writes::None || self.writes().any(|(_, write)| write.is_durable()),
             keys: self.reads.iter().any(is_key),
             prefixes: !self.reads.iter().all(is_key),
             pooled,
@@ -181,7 +187,7 @@ impl<'a> Part<'a> {
         match shape.writes {
             Writes::None => {}
             Writes::Swap | Writes::Create => self.single(&mut parameters),
-            Writes::Batch | Writes::BatchUnlocked => self.batch(&mut parameters),
+            Writes::Few | Writes::Batch | Writes::BatchUnlocked => self.batch(&mut parameters),
         }
         if shape.hints {
             parameters.push(Box::new(self.job.channel.as_str()));

@@ -73,6 +73,7 @@ mod names;
 mod obstacles;
 mod options;
 mod passfile;
+mod rehearsal;
 mod schema;
 mod session;
 mod statement;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::connect::{Told, has_tables};
 use crate::exchange::Job;
 use crate::facts::Facts;
 use crate::options::PostgresOptions;
+use crate::rehearsal;
 use crate::statement::Shape;
 
 /// How long a connection may take to say good-bye.
@@ -27,6 +28,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// An open connection and what is known of it.
 pub(crate) struct Session {
     pub(crate) options: Arc<PostgresOptions>,
+    /// Whether it is for changes, which come long after each other and are waited for.
+    changes: bool,
     /// Whether a pooler hands out other connections behind this one.
     pub(crate) pooled: bool,
     /// In milliseconds, as the server takes it.
@@ -92,8 +95,10 @@ impl Line {
         handle: &Handle,
         facts: Facts,
         tables: bool,
+        changes: bool,
     ) -> Session {
         Session {
+            changes,
             options: Arc::clone(options),
             pooled: facts.pooled,
             lock_timeout: options.lock_timeout.as_millis().to_string(),
@@ -131,7 +136,7 @@ impl Session {
         let typed: Vec<_> = values.zip(text.types.iter().cloned()).collect();
         let rows = self.client.query_typed(&text.sql, &typed).await?;
         if shape.keeps_plan() {
-            self.prepare(shape);
+            self.handle.spawn(self.prepare(shape));
         }
         Ok(rows)
     }
@@ -145,23 +150,25 @@ impl Session {
         text.clone()
     }
 
-    fn prepare(&self, shape: Shape) {
-        let mut texts = locked(&self.texts);
-        let Some(text) = texts.get_mut(&shape) else { return };
-        if !matches!(text.prepared, Prepared::Not) {
-            return;
-        }
-        text.prepared = Prepared::UnderWay;
-        let text = text.clone();
+    /// Has the server parse the statements of this shape once and for all, if it hasn't.
+    pub(crate) fn prepare(&self, shape: Shape) -> impl Future<Output = ()> + Send + use<> {
+        let text = self.text(shape);
         let (client, texts) = (Arc::clone(&self.client), Arc::clone(&self.texts));
-        self.handle.spawn(async move {
-            let prepared = client.prepare_typed(&text.sql, &text.types).await;
-            if let Ok(statement) = prepared
+        let begins = match locked(&texts).get_mut(&shape) {
+            Some(known) if matches!(known.prepared, Prepared::Not) => {
+                known.prepared = Prepared::UnderWay;
+                true
+            }
+            Some(_) | None => false,
+        };
+        async move {
+            if begins
+                && let Ok(statement) = client.prepare_typed(&text.sql, &text.types).await
                 && let Some(text) = locked(&texts).get_mut(&shape)
             {
                 text.prepared = Prepared::Ready(statement);
             }
-        });
+        }
     }
 }
 
@@ -176,6 +183,14 @@ impl common::Session for Session {
             return Ok(Reply::of_nothing(&job.exchange));
         }
         Ok(self.exchange(job).await?)
+    }
+
+    /// What a hand-over is made of takes the server several times as long when a connection does it
+    /// for the first time.
+    async fn rehearse(&self) {
+        if self.changes && !self.pooled && self.tables.load(Ordering::Acquire) {
+            rehearsal::run(self).await;
+        }
     }
 
     async fn answers(&self) -> bool {

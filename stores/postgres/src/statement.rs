@@ -18,7 +18,9 @@ pub(crate) enum Writes {
     Swap,
     /// One creation.
     Create,
-    /// Any number of any kind, each key once.
+    /// A few of any kind, each key once.
+    Few,
+    /// The same, and any number.
     Batch,
     /// The same, but a row that somebody has locked is left out at once.
     BatchUnlocked,
@@ -29,6 +31,8 @@ pub(crate) enum Writes {
 pub(crate) struct Shape {
     pub(crate) writes: Writes,
     pub(crate) hints: bool,
+    /// Whether the answer waits until the writes survive a crash.
+    pub(crate) durable: bool,
     pub(crate) keys: bool,
     pub(crate) prefixes: bool,
     /// Whether settings have to travel with the statement, since the session isn't ours.
@@ -68,7 +72,7 @@ impl Shape {
     /// depends on its size.
     pub(crate) fn keeps_plan(self) -> bool {
         match self.writes {
-            Writes::None | Writes::Swap | Writes::Create => !self.pooled,
+            Writes::None | Writes::Swap | Writes::Create | Writes::Few => !self.pooled,
             Writes::Batch | Writes::BatchUnlocked => false,
         }
     }
@@ -87,7 +91,7 @@ impl Shape {
         if self.writes == Writes::None {
             return String::new();
         }
-        let gate = self.pooled.then(|| gate(&numbers.next(Type::TEXT)));
+        let gate = self.gate(numbers);
         let gated =
             |word: &str| gate.as_ref().map_or(String::new(), |gate| format!(" {word} {gate}"));
         match self.writes {
@@ -110,13 +114,24 @@ impl Shape {
                      RETURNING key) "
                 )
             }
-            Writes::Batch | Writes::BatchUnlocked => {
+            Writes::Few | Writes::Batch | Writes::BatchUnlocked => {
                 let [key, expected, value, stamp] = numbers.several(&Type::TEXT_ARRAY);
                 let source = format!("unnest({key}, {expected}, {value}, {stamp})");
                 let unlocked = self.writes == Writes::BatchUnlocked;
                 batch(records, &source, &gated("WHERE"), unlocked)
             }
         }
+    }
+
+    /// Settings for the rest of the transaction, which is this statement. As a condition that names
+    /// no column it is looked at before any row is.
+    fn gate(self, numbers: &mut Numbers) -> Option<String> {
+        let lock = self.pooled.then(|| setting("lock_timeout", &numbers.next(Type::TEXT)));
+        let commit = if self.durable { DURABLE } else { FLEETING };
+        let told = self.pooled || !self.durable;
+        let commit = told.then(|| setting("synchronous_commit", commit));
+        let settings: Vec<String> = lock.into_iter().chain(commit).collect();
+        (!settings.is_empty()).then(|| settings.join(" AND "))
     }
 
     /// The rows of the reply. Each question is looked up by itself (LIMIT and OFFSET keep the
@@ -129,7 +144,7 @@ impl Shape {
         if self.writes != Writes::None {
             parts.push(format!("SELECT {ABOUT_WRITE}, NULL, key, NULL, NULL, NULL FROM applied"));
         }
-        if matches!(self.writes, Writes::Batch | Writes::BatchUnlocked) {
+        if matches!(self.writes, Writes::Few | Writes::Batch | Writes::BatchUnlocked) {
             parts.push(format!(
                 "SELECT {ABOUT_DELETE}, NULL, key, NULL, NULL, NULL FROM locked WHERE value IS NULL"
             ));
@@ -159,14 +174,15 @@ impl Shape {
     }
 }
 
-/// Settings for the rest of the transaction, which is this statement. As a condition that names
-/// no column it is looked at before any row is.
-fn gate(lock_timeout: &str) -> String {
-    format!(
-        "(SELECT set_config('lock_timeout', {lock_timeout}, true)) IS NOT NULL AND \
-         (SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-         WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)) IS NOT NULL"
-    )
+/// The commits of what has to be durable wait as long as the server would let them, and at least
+/// until it is on the disk. The rest waits for nothing: a later commit that waits brings what came
+/// before it to the disk, and to the standbys, as well.
+const DURABLE: &str = "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE \
+                       current_setting('synchronous_commit') END";
+const FLEETING: &str = "'off'";
+
+fn setting(name: &str, value: &str) -> String {
+    format!("(SELECT set_config('{name}', {value}, true)) IS NOT NULL")
 }
 
 /// Rows are locked in the order of their keys and before anything is inserted, so that two

@@ -120,7 +120,7 @@ fn what_postgresql_can_t_store_is_rejected_before_anything_is_sent() {
         let store = connect(&shared()).await;
         for value in [vec![0], vec![0xff, 0xfe], b"a\0b".to_vec()] {
             let (key, expect) = (Key::new("k"), Expect::Absent);
-            let put = Put { key, expect, value, stamp: stamp(1), hint: false };
+            let put = Put { key, expect, value, stamp: stamp(1), hint: false, durable: true };
             let writes = vec![create("other", 2), Write::Put(put)];
             let error = send(&store, Lane::Change, writes, vec![]).await.expect_err("no text");
             assert_eq!(error.kind, ErrorKind::Rejected, "{error}");

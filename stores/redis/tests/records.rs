@@ -89,6 +89,7 @@ async fn hostile_names_reach_nothing_but_their_own_keys() {
             value: b"\0\r\n$1\r\n*'); redis.call('FLUSHALL')".to_vec(),
             stamp: Stamp { writer: 1, attempt: 1 },
             hint: true,
+            durable: true,
         })
     };
     let clusters =
@@ -134,6 +135,7 @@ async fn what_a_person_changed_is_never_taken_for_absent() {
             value: b"{}".to_vec(),
             stamp: common::stamp(3),
             hint: false,
+            durable: true,
         });
         assert_eq!(write(&store, repair).await, Ok(applied(3)), "{key}");
         assert_eq!(find(&store, key).await.unwrap().value, b"{}");

@@ -17,7 +17,7 @@ const ASSERT: &str = "INSERT INTO incumbent_assert VALUES (?1, ?2, ?3)";
 
 fn put(key: &str, expect: Expect, attempt: u64, value: &str) -> Write {
     let (key, value, stamp) = (Key::new(key), value.as_bytes().to_vec(), stamp(attempt));
-    Write::Put(Put { key, expect, value, stamp, hint: false })
+    Write::Put(Put { key, expect, value, stamp, hint: false, durable: true })
 }
 
 fn lease_value(name: &str, term: u64, held: bool) -> String {

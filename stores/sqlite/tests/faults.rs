@@ -395,6 +395,7 @@ fn large(key: &str, size: usize, attempt: u64) -> Write {
         value: vec![b'x'; size],
         stamp: common::stamp(attempt),
         hint: true,
+        durable: true,
     })
 }
 

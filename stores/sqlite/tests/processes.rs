@@ -108,6 +108,7 @@ fn count_up(store: &SqliteStore) {
             value: (number + 1).to_string().into_bytes(),
             stamp: common::stamp(attempt),
             hint: true,
+            durable: true,
         };
         match write(store, "c", Write::Put(put)) {
             Ok(Outcome::Applied(_)) => done += 1,

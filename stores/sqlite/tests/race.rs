@@ -104,8 +104,14 @@ impl Successor {
         loop {
             self.attempt += 1;
             let (key, value) = (Key::new(key), value.as_bytes().to_vec());
-            let put =
-                Put { key, expect: expect.clone(), value, stamp: stamp(self.attempt), hint: false };
+            let put = Put {
+                key,
+                expect: expect.clone(),
+                value,
+                stamp: stamp(self.attempt),
+                hint: false,
+                durable: true,
+            };
             // Busy is the only thing that is wrong here.
             if let Ok(outcome) = write(&self.store, "c", Write::Put(put)) {
                 assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");

@@ -146,6 +146,7 @@ fn hostile_names_and_values_are_kept_apart_and_whole() {
                     value,
                     stamp: stamp(attempt),
                     hint: true,
+                    durable: true,
                 };
                 assert_eq!(write(&store, cluster, Write::Put(put)), Ok(applied(attempt)));
             }
@@ -174,6 +175,7 @@ fn a_value_of_any_bytes_comes_back_as_it_was() {
             value: value.clone(),
             stamp: stamp(attempt),
             hint: false,
+            durable: true,
         };
         assert_eq!(write(&store, "c", Write::Put(put)), Ok(applied(attempt)));
         assert_eq!(find(&store, "c", key.as_str()).map(|record| record.value), Some(value));
@@ -259,6 +261,7 @@ fn people_can_read_the_views() {
             value: value.as_bytes().to_vec(),
             stamp: stamp(attempt),
             hint: true,
+            durable: true,
         })
     };
     let lease = r#"{"format":1,"name":"scheduler","term":7,

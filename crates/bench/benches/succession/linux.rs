@@ -152,7 +152,8 @@ impl House<'_> {
             let span = next.since.saturating_sub(struck) as f64 / 1e6;
             if self.arguments.rounds_too {
                 let led = struck.saturating_sub(reign.since) as f64 / 1e6;
-                println!("  led for {led:9.2} ms, followed after {span:9.2}");
+                let (from, to) = (struck, next.since);
+                println!("  led for {led:9.2} ms, followed after {span:9.2}, from {from} to {to}");
             }
             took.push(span);
             reign = next;
@@ -239,7 +240,14 @@ fn swaps(url: &str) -> Result<Vec<f64>> {
         let mut expect = Expect::Absent;
         for attempt in 0..200 {
             let stamp = Stamp { writer: u64::from(std::process::id()), attempt };
-            let put = Put { key: key.clone(), expect, value: b"{}".to_vec(), stamp, hint: true };
+            let put = Put {
+                key: key.clone(),
+                expect,
+                value: b"{}".to_vec(),
+                stamp,
+                hint: true,
+                durable: true,
+            };
             let exchange = Exchange { writes: vec![Write::Put(put)], reads: Vec::new() };
             let since = clock::now();
             let reply = store.exchange("bare", Lane::Change, exchange).await?;

@@ -60,6 +60,7 @@ impl Swapped {
             value: VALUE.as_bytes().to_vec(),
             stamp: Stamp { writer: self.writer, attempt: self.attempt },
             hint: self.hint,
+            durable: true,
         };
         let exchange = Exchange { writes: vec![Write::Put(put)], reads };
         let reply = self.store.exchange(&self.cluster, self.lane, exchange).await?;

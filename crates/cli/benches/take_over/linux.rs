@@ -178,7 +178,7 @@ fn commits(url: &str) -> Result<Vec<f64>> {
         for attempt in 0..200 {
             let stamp = Stamp { writer: u64::from(std::process::id()), attempt };
             let (value, hint) = (b"{}".to_vec(), true);
-            let put = Put { key: key.clone(), expect, value, stamp, hint };
+            let put = Put { key: key.clone(), expect, value, stamp, hint, durable: true };
             let exchange = Exchange { writes: vec![Write::Put(put)], reads: Vec::new() };
             let since = clock::now();
             let reply = store.exchange("bare", Lane::Change, exchange).await?;

@@ -82,7 +82,14 @@ impl Trial<'_> {
 
     async fn put(&self, expect: Expect, attempt: u64) -> Result<Option<Written>, StoreError> {
         let stamp = Stamp { writer: u64::from(std::process::id()), attempt };
-        let put = Put { key: Key::new(KEY), expect, value: value(attempt), stamp, hint: false };
+        let put = Put {
+            key: Key::new(KEY),
+            expect,
+            value: value(attempt),
+            stamp,
+            hint: false,
+            durable: true,
+        };
         let exchange = Exchange { writes: vec![Write::Put(put)], reads: Vec::new() };
         let reply = self.store.exchange(self.cluster, Lane::Change, exchange).await?;
         Ok(reply.writes.into_iter().next())

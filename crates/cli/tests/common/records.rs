@@ -31,7 +31,7 @@ impl Trial {
                 _ => Expect::Absent,
             };
             let stamp = Stamp { writer: incumbent::clock::now().as_nanos(), attempt };
-            let put = Put { key, expect, value: value.clone(), stamp, hint: false };
+            let put = Put { key, expect, value: value.clone(), stamp, hint: false, durable: true };
             let written = self.ask(vec![Write::Put(put)], Vec::new()).0;
             if matches!(written.first(), Some(Outcome::Applied(_))) {
                 return;

@@ -283,6 +283,7 @@ impl Leases {
             }
         };
         let put = owner.outbox.put(keys::member(holder), expect, record.bytes(), true);
+        let put = put.durable(!record.state.is_final());
         owner.outbox.write(now, vec![put], Purpose::from(LeaseErrand::Close(record)));
         if owner.config.planted.is(Mutant::CloseAndTakeTogether) {
             self.take(now, name, owner);
@@ -345,6 +346,8 @@ impl Leases {
     fn free(&mut self, now: Moment, name: &LeaseName, term: u64, owner: &mut Owner<'_>) {
         let change = owner.change(term, ChangeKind::Freed);
         let planted = owner.config.planted;
+        // Lost with the store's crash, it leaves the lease to this member for as long as that lives.
+        let durable = !owner.leaving;
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Freeing(term);
         lease.hinted = false;
@@ -363,7 +366,7 @@ impl Leases {
         let write = if owner.config.planted.is(Mutant::LeaseDeleted) {
             Write::Delete(keys::lease(name))
         } else {
-            owner.outbox.put(keys::lease(name), expect, record.bytes(), true)
+            owner.outbox.put(keys::lease(name), expect, record.bytes(), true).durable(durable)
         };
         let purpose = Purpose::from(LeaseErrand::Free(name.clone(), term, record));
         owner.outbox.write(now, vec![write], purpose);

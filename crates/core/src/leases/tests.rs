@@ -60,6 +60,7 @@ impl Alone {
             member: Some(&mut self.member),
             preferred: &Vec::new(),
             wall_ms: 0,
+            leaving: false,
             random: &mut self.random,
             outbox: &mut self.outbox,
         };

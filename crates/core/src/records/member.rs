@@ -59,6 +59,16 @@ impl MemberState {
             Self::Evicted => "evicted",
         }
     }
+
+    /// Whether the member's trust was over before it was closed. Then it never trusts again, even if
+    /// the store goes back to when it was alive, and nothing but time is lost with the closing.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Left | Self::Expired => true,
+            Self::Alive | Self::Evicted => false,
+        }
+    }
 }
 
 impl MemberRecord {

@@ -162,6 +162,7 @@ impl Cluster {
             };
             let closed = record.closed(state).bytes();
             let put = writer.put(keys::member(&id), expect(&stored), closed);
+            let put = Put { durable: !state.is_final(), ..put };
             if self.write_over(writing, put).await? {
                 return Ok(id);
             }
@@ -200,7 +201,7 @@ impl Writer {
     pub(super) fn put(&mut self, key: Key, expect: Expect, value: Vec<u8>) -> Put {
         self.attempt += 1;
         let stamp = Stamp { writer: self.writer, attempt: self.attempt };
-        Put { key, expect, value, stamp, hint: true }
+        Put { key, expect, value, stamp, hint: true, durable: true }
     }
 }
 

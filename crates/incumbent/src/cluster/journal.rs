@@ -358,7 +358,14 @@ mod tests {
         let stored = journal.cluster.read_key(key.clone()).await.unwrap().unwrap();
         written(journal.claim(&scribe("new", 6), 1000).await.unwrap());
         let stamp = Stamp { writer: 1, attempt: 1 };
-        let put = Put { key, expect: expect(&stored), value: Vec::new(), stamp, hint: false };
+        let put = Put {
+            key,
+            expect: expect(&stored),
+            value: Vec::new(),
+            stamp,
+            hint: false,
+            durable: true,
+        };
         assert!(!journal.cluster.write(put).await.unwrap());
     }
 

@@ -201,7 +201,7 @@ mod tests {
     fn written(post: &mut Post, answer: Result<Outcome, ErrorKind>) {
         let stamp = Stamp { writer: 1, attempt: 1 };
         let (key, expect) = (Key::new("lease/a"), Expect::Absent);
-        let put = Put { key, expect, value: Vec::new(), stamp, hint: true };
+        let put = Put { key, expect, value: Vec::new(), stamp, hint: true, durable: true };
         let exchange = Exchange { writes: vec![Write::Put(put)], reads: Vec::new() };
         let id = RequestId(7);
         post.asks(&Request { id, lane: Lane::Change, exchange, deadline: Moment::NEVER });

@@ -205,7 +205,14 @@ impl Crowd {
         let stamp = Stamp { writer: 1, attempt: self.attempts };
         let expect = self.versions.insert(key.clone(), stamp.version());
         let expect = expect.map_or(Expect::Absent, Expect::Version);
-        self.batch.push(Write::Put(Put { key, expect, value: content.bytes(), stamp, hint: true }));
+        self.batch.push(Write::Put(Put {
+            key,
+            expect,
+            value: content.bytes(),
+            stamp,
+            hint: true,
+            durable: true,
+        }));
     }
 
     /// Writes what was put, all at once.

@@ -34,6 +34,11 @@ pub trait Session: Send + Sync + 'static {
     /// such as a primary that was demoted, is a failure after which the session isn't kept.
     fn perform(&self, job: &Self::Job) -> impl Future<Output = Result<Reply, Failure>> + Send;
 
+    /// Gets ready for what it may be asked later, beside its first jobs.
+    fn rehearse(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Whether the server still answers.
     fn answers(&self) -> impl Future<Output = bool> + Send;
 
