@@ -2,10 +2,10 @@
 
 mod description;
 mod family;
-mod listing;
-mod runner;
+mod list;
+mod runtime;
 mod serving;
-mod staff;
+mod tending;
 mod upcoming;
 
 use std::fmt;
@@ -23,10 +23,10 @@ use crate::lead::term::Term;
 
 pub use description::DutyDescription;
 pub use family::{Family, FamilyWork, OnDone, family};
-pub(crate) use runner::{Counted, DutyRunner};
+pub(crate) use runtime::FamilyRuntime;
 pub(crate) use serving::Families;
 pub use serving::Serving;
-pub(crate) use staff::Staff;
+pub(crate) use tending::{Counted, Tending};
 pub(crate) use upcoming::Preparing;
 pub use upcoming::Upcoming;
 
@@ -42,16 +42,22 @@ pub struct Duty {
     term: Term,
     grace: Duration,
     waits_for_ready: bool,
+    give_up: u32,
     ready: Arc<AtomicBool>,
     parts: Arc<[String]>,
 }
 
 impl Duty {
-    pub(crate) fn new(id: DutyId, term: Term, staff: &Staff) -> Self {
-        let ready = Arc::new(AtomicBool::new(false));
-        let parts = staff.parts_of(id.name());
-        let waits_for_ready = staff.waits_for_ready;
-        Self { id, term, grace: staff.grace, waits_for_ready, ready, parts }
+    pub(crate) fn new(id: DutyId, term: Term, family: &FamilyRuntime) -> Self {
+        Self {
+            term,
+            grace: family.runner.grace,
+            waits_for_ready: family.waits_for_ready,
+            give_up: family.restart.give_up,
+            ready: Arc::new(AtomicBool::new(false)),
+            parts: family.parts_of(id.name()),
+            id,
+        }
     }
 
     /// Its id: `family/name`.
@@ -131,6 +137,16 @@ impl Handed for Duty {
         if !self.waits_for_ready {
             self.ready();
         }
+    }
+
+    fn grace(&self, grace: Duration) -> Duration {
+        // A start that has not come to its end is not worth waiting for.
+        if self.is_ready() { grace } else { Duration::ZERO }
+    }
+
+    fn stuck(&self, error: &str) {
+        let (times, error) = (self.give_up, error.to_owned());
+        self.tell(DutyStatus::Failing { times, error, gave_up: true });
     }
 }
 

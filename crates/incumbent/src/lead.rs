@@ -4,6 +4,8 @@ pub(crate) mod assertion;
 pub(crate) mod attempt;
 pub(crate) mod campaign;
 pub(crate) mod candidacy;
+mod contending;
+pub(crate) mod failures;
 pub(crate) mod fence;
 mod futures;
 pub(crate) mod hold;
@@ -32,12 +34,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::thread;
 use crate::lead::campaign::Campaign;
-use crate::lead::candidacy::Overrun;
 use crate::lead::term::Term;
 use crate::node::Keep;
 
-pub(crate) use job::{AsyncJob, BlockingJob, End, Handed, Job, Running};
-use runner::LeadRunner;
+use contending::Contending;
+use failures::Failures;
+pub(crate) use job::{AsyncJob, BlockingJob, End, Handed, Job};
+pub(crate) use runner::Runner;
 
 /// The first pause after a failure, and the longest.
 pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -66,42 +69,33 @@ pub enum Finish {
     RuntimeGone,
 }
 
-/// What the runner of some work needs.
-pub(crate) struct TaskStart {
-    pub(crate) campaign: Campaign,
-    pub(crate) job: Box<dyn Job<Term>>,
-    pub(crate) grace: Duration,
-    pub(crate) margin: Duration,
-    pub(crate) overrun: Overrun,
-    pub(crate) watchdog: Option<Duration>,
-    pub(crate) pauses: (Duration, Duration),
-    pub(crate) keep: Keep,
-}
-
 impl LeaderTask {
-    pub(crate) fn start(start: TaskStart) -> io::Result<Self> {
+    /// Contends by this campaign, and runs the work whenever it is won. After a failure it stands back: the
+    /// first time and at most for so long.
+    pub(crate) fn start(
+        campaign: Campaign,
+        runner: Runner<Term>,
+        pauses: (Duration, Duration),
+        keep: Keep,
+    ) -> io::Result<Self> {
         let (finished, receiver) = watch::channel(None);
-        let lead = Self {
-            lease: start.campaign.lease().clone(),
+        let task = Self {
+            lease: campaign.lease().clone(),
             stop: CancellationToken::new(),
             current: Arc::new(ArcSwapOption::empty()),
             finished: receiver,
-            _keep: start.keep,
+            _keep: keep,
         };
-        let runner = LeadRunner {
-            campaign: start.campaign,
-            job: start.job,
-            grace: start.grace,
-            margin: start.margin,
-            overrun: start.overrun,
-            watchdog: start.watchdog,
-            pauses: start.pauses,
-            stop: lead.stop.clone(),
-            current: Arc::clone(&lead.current),
+        let contending = Contending {
+            campaign,
+            runner,
+            failures: Failures::new(pauses.0, pauses.1),
+            stop: task.stop.clone(),
+            current: Arc::clone(&task.current),
             finished,
         };
-        thread::spawn_runner(runner.run())?;
-        Ok(lead)
+        thread::spawn_runner(contending.run())?;
+        Ok(task)
     }
 
     /// The lease that the work runs under.

@@ -9,7 +9,7 @@ use incumbent_duties::records::DutySpec;
 use incumbent_duties::{DutyId, DutyStatus, Planned, PlanningId};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::duty::Staff;
+use crate::duty::FamilyRuntime;
 use crate::error::LeaveError;
 use crate::lead::attempt::AttemptOutcome;
 use crate::lead::seat::Seat;
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Ask the store whether a term is held.
     Confirm { lease: LeaseName, term: u64, answer: oneshot::Sender<Option<bool>> },
     /// Serve a family, or know other duties of it.
-    Serve { staff: Arc<Staff>, duties: Vec<DutySpec> },
+    Serve { family: Arc<FamilyRuntime>, duties: Vec<DutySpec> },
     /// Serve a family no more.
     Unserve { family: String },
     /// How a duty gets on that was elected here.

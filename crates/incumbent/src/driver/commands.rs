@@ -68,7 +68,7 @@ impl Driver {
                 self.waiters.await_confirmed((lease.clone(), term), answer);
                 self.core.confirm(now, &lease, term);
             }
-            Command::Serve { staff, duties } => self.serve(now, staff, duties),
+            Command::Serve { family, duties } => self.serve(now, family, duties),
             Command::Unserve { family } => self.unserve(&family),
             Command::Status { duty, term, status } => self.duty_status(now, duty, term, status),
             Command::Progress { duty, term, text } => {

@@ -12,20 +12,19 @@ use tokio_util::sync::CancellationToken;
 use super::Driver;
 use crate::cluster::Cluster;
 use crate::driver::{clock, thread};
-use crate::duty::{Counted, DutyRunner, Preparing, Staff};
+use crate::duty::{Counted, FamilyRuntime, Preparing, Tending};
 use crate::lead::hold::Hold;
+use crate::lead::leadership::Leadership;
 use crate::lead::loss::Loss;
-use crate::lead::scope::Scope;
 use crate::lead::tenure::Tenure;
-use crate::lead::term::Term;
 use crate::node::event::Event;
 use crate::node::shared::Held;
 
 #[derive(Default)]
 pub(super) struct Duties {
-    families: HashMap<String, (Arc<Staff>, Vec<DutySpec>)>,
+    families: HashMap<String, (Arc<FamilyRuntime>, Vec<DutySpec>)>,
     /// Elected here, and to be started once that is published.
-    elected: Vec<(Arc<Staff>, DutyId, Arc<Hold>)>,
+    elected: Vec<(Arc<FamilyRuntime>, DutyId, Arc<Hold>)>,
     /// Those that subscribers were told of, with their terms.
     heard_of: BTreeMap<DutyId, u64>,
     /// Ends preparing for a duty.
@@ -55,7 +54,7 @@ impl Duties {
 impl Driver {
     /// A duty will change over to this node once it is prepared.
     pub(super) fn prepare(&mut self, duty: DutyId) {
-        let Some(staff) = self.duties.families.get(duty.family()).map(|(it, _)| Arc::clone(it))
+        let Some(family) = self.duties.families.get(duty.family()).map(|(it, _)| Arc::clone(it))
         else {
             let error = "the family is not served any more".to_owned();
             return self.core.tell_prepared(clock::now(), &duty, Err(error));
@@ -63,7 +62,7 @@ impl Driver {
         tracing::debug!(node = self.name(), %duty, action = "prepare", "a duty is to be prepared for");
         let stop = CancellationToken::new();
         let preparing =
-            Preparing { staff, duty: duty.clone(), commands: self.commands.clone(), stop };
+            Preparing { family, duty: duty.clone(), commands: self.commands.clone(), stop };
         let stop = preparing.stop.clone();
         if let Err(error) = thread::spawn_runner(preparing.run()) {
             return self.core.tell_prepared(clock::now(), &duty, Err(error.to_string()));
@@ -79,15 +78,15 @@ impl Driver {
         }
     }
 
-    pub(super) fn serve(&mut self, now: Moment, staff: Arc<Staff>, duties: Vec<DutySpec>) {
-        self.core.serve(now, &staff.family, staff.profile.clone(), &duties);
-        self.duties.families.insert(staff.family.clone(), (staff, duties));
+    pub(super) fn serve(&mut self, now: Moment, family: Arc<FamilyRuntime>, duties: Vec<DutySpec>) {
+        self.core.serve(now, &family.name, family.profile.clone(), &duties);
+        self.duties.families.insert(family.name.clone(), (family, duties));
     }
 
     /// Tells a new core what this node serves.
     pub(super) fn serve_again(&mut self, now: Moment) {
-        for (family, (staff, duties)) in &self.duties.families {
-            self.core.serve(now, family, staff.profile.clone(), duties);
+        for (name, (family, duties)) in &self.duties.families {
+            self.core.serve(now, name, family.profile.clone(), duties);
         }
     }
 
@@ -100,7 +99,8 @@ impl Driver {
     pub(super) fn assigned(&mut self, duty: DutyId, lease: LeaseName, term: u64, member: MemberId) {
         let trust = self.trust.as_ref().filter(|(id, _)| *id == member);
         let trust = trust.filter(|_| !self.unfinished.contains_key(&lease));
-        let (Some((_, trust)), Some((staff, _))) = (trust, self.duties.families.get(duty.family()))
+        let (Some((_, trust)), Some((family, _))) =
+            (trust, self.duties.families.get(duty.family()))
         else {
             // Nobody here runs it, or can run it yet. The leader will notice; until then others may have it.
             let now = clock::now();
@@ -115,13 +115,13 @@ impl Driver {
         self.held.insert(lease.as_str().into(), held);
         self.held_changed = true;
         self.duties.preparing.remove(&duty);
-        self.duties.elected.push((Arc::clone(staff), duty, hold));
+        self.duties.elected.push((Arc::clone(family), duty, hold));
         self.tenures.insert(lease, tenure);
     }
 
     /// Starts what was elected and not lost since.
     pub(super) fn start_duties(&mut self) {
-        for (staff, duty, hold) in std::mem::take(&mut self.duties.elected) {
+        for (family, duty, hold) in std::mem::take(&mut self.duties.elected) {
             if hold.tenure.lost().is_some() {
                 continue;
             }
@@ -130,14 +130,11 @@ impl Driver {
                 name: Arc::clone(&self.cluster),
                 hints: Arc::clone(&self.hint_settings),
             };
-            let commands = self.commands.clone();
-            let scope = Scope::new(&hold.tenure, Arc::downgrade(&hold));
-            let term = Term { tenure: Arc::clone(&hold.tenure), commands, cluster, scope };
-            let _running = Counted::new(Arc::clone(&staff));
-            let timing = &self.config.timing;
-            let (margin, heard_after) = (timing.margin, timing.beat * 2);
-            let runner = DutyRunner { staff, duty, term, hold, margin, heard_after, _running };
-            if let Err(error) = thread::spawn_runner(runner.run()) {
+            let leadership = Leadership::new(hold, self.commands.clone(), cluster, None);
+            let heard_after = self.config.timing.beat * 2;
+            let _counted = Counted::new(Arc::clone(&family));
+            let tending = Tending { family, duty, leadership, heard_after, _counted };
+            if let Err(error) = thread::spawn_runner(tending.run()) {
                 tracing::error!(node = self.name(), %error, action = "start", "a duty can't be started");
             }
         }
@@ -170,7 +167,8 @@ impl Driver {
     /// The longest that a duty which is here may take to stop.
     pub(super) fn duty_grace(&self) -> Duration {
         let duties = self.tenures.keys().filter_map(DutyId::of);
-        let grace = |duty: DutyId| self.duties.families.get(duty.family()).map(|(it, _)| it.grace);
+        let grace =
+            |duty: DutyId| self.duties.families.get(duty.family()).map(|(it, _)| it.runner.grace);
         duties.filter_map(grace).max().unwrap_or(Duration::ZERO)
     }
 }

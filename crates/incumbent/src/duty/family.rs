@@ -8,12 +8,12 @@ use incumbent_duties::records::DutySpec;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::staff::Restart;
+use super::runtime::Restart;
 use super::upcoming::{Hook, Prepare, Upcoming};
-use super::{Duty, DutyDescription, Staff};
+use super::{Duty, DutyDescription, FamilyRuntime};
 use crate::error::{BoxError, WorkResult};
 use crate::lead::candidacy::Overrun;
-use crate::lead::{AsyncJob, BlockingJob, Job};
+use crate::lead::{AsyncJob, BlockingJob, Job, Runner};
 
 /// A kind of duties, by its name, which may have no slash. See [`Family`].
 #[must_use]
@@ -323,22 +323,32 @@ impl FamilyWork {
     }
 
     /// What runs the duties, where they come from, and how often they are computed.
-    pub(super) fn staffed(self, workers: Handle) -> (Staff, List, Duration) {
+    pub(super) fn set_up(
+        self,
+        workers: Handle,
+        margin: Duration,
+    ) -> (FamilyRuntime, List, Duration) {
         let Self { family, job } = self;
-        let staff = Staff {
-            grace: Duration::from_millis(family.profile.grace_ms),
-            family: family.name,
-            profile: family.profile,
-            prepare: family.prepare.map(|hook| Prepare::new(hook, workers.clone())),
+        let prepare = family.prepare.map(|hook| Prepare::new(hook, workers.clone()));
+        let runner = Runner {
             job: job(workers),
-            waits_for_ready: family.waits_for_ready,
+            grace: Duration::from_millis(family.profile.grace_ms),
+            margin,
             overrun: family.overrun,
+            overdue: Some(family.profile.overdue),
             watchdog: family.watchdog,
+        };
+        let runtime = FamilyRuntime {
+            name: family.name,
+            profile: family.profile,
+            runner,
+            prepare,
+            waits_for_ready: family.waits_for_ready,
             restart: family.restart,
             parts: std::sync::Mutex::default(),
             running: watch::Sender::new(0),
         };
-        (staff, family.list, family.refresh)
+        (runtime, family.list, family.refresh)
     }
 }
 

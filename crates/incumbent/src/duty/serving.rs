@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::DutyDescription;
 use super::family::{FamilyWork, List, specs};
-use super::listing::{self, Computing, Listing};
+use super::list::{self, Computing, DutyList};
 use crate::driver::foreign::Foreign;
 use crate::driver::thread;
 use crate::error::ServeError;
@@ -32,7 +32,7 @@ impl Families {
 ///
 /// Dropping it changes nothing: the family is served for as long as the node lives.
 pub struct Serving {
-    listing: Arc<Listing>,
+    list: Arc<DutyList>,
     stop: CancellationToken,
     keep: Keep,
 }
@@ -41,7 +41,7 @@ impl Serving {
     /// The family.
     #[must_use]
     pub fn family(&self) -> &str {
-        &self.listing.staff.family
+        &self.list.family.name
     }
 
     /// Adds a duty to the list of this node, or describes it anew. Where the list is
@@ -51,8 +51,8 @@ impl Serving {
     /// If its name is not valid. Then nothing was changed.
     pub fn add(&self, duty: impl Into<DutyDescription>) -> Result<(), NameError> {
         let duty = duty.into().0;
-        self.listing.check(std::slice::from_ref(&duty))?;
-        self.listing.change(|duties| {
+        self.list.check(std::slice::from_ref(&duty))?;
+        self.list.change(|duties| {
             duties.insert(duty.name.clone(), duty);
         });
         Ok(())
@@ -61,7 +61,7 @@ impl Serving {
     /// Removes a duty from the list of this node. It is stopped wherever it runs, unless another
     /// live node lists it too. A name that isn't listed changes nothing.
     pub fn remove(&self, name: &str) {
-        self.listing.change(|duties| {
+        self.list.change(|duties| {
             duties.remove(name);
         });
     }
@@ -76,21 +76,21 @@ impl Serving {
         L::Item: Into<DutyDescription>,
     {
         let duties = specs(duties);
-        self.listing.check(&duties)?;
-        self.listing.replace(duties);
+        self.list.check(&duties)?;
+        self.list.replace(duties);
         Ok(())
     }
 
     /// The names of the duties that this node lists, in order.
     #[must_use]
     pub fn duties(&self) -> Vec<String> {
-        self.listing.names()
+        self.list.names()
     }
 
     /// How many duties of the family this node has now, those that start, fail or stop included.
     #[must_use]
     pub fn running(&self) -> usize {
-        *self.listing.staff.running.borrow()
+        *self.list.family.running.borrow()
     }
 
     /// Serves the family no more: the leader takes its duties away from this node, and they stop
@@ -102,10 +102,10 @@ impl Serving {
     pub async fn stop(&self) {
         self.stop.cancel();
         // Once only: by the next time the family may be served anew.
-        if self.listing.close() {
+        if self.list.close() {
             self.keep.families.release(self.family());
         }
-        let mut running = self.listing.staff.running.subscribe();
+        let mut running = self.list.family.running.subscribe();
         // The sender is in here, so that this can't fail.
         let _ = running.wait_for(|running| *running == 0).await;
     }
@@ -142,29 +142,29 @@ impl Node {
         if self.inner.commands.is_closed() {
             return Err(ServeError::Left);
         }
-        let (staff, list, refresh) = family.staffed(self.inner.workers.clone());
-        if let List::Fixed(duties) = &list {
-            listing::check(&name, duties)?;
+        let (workers, margin) = (self.inner.workers.clone(), self.inner.timing.margin);
+        let (runtime, duties, refresh) = family.set_up(workers.clone(), margin);
+        if let List::Fixed(duties) = &duties {
+            list::check(&name, duties)?;
         }
         if !self.inner.families.claim(&name) {
             return Err(ServeError::Duplicate { family: name });
         }
-        let listing = Arc::new(Listing::new(Arc::new(staff), self.inner.commands.clone()));
+        let list = Arc::new(DutyList::new(Arc::new(runtime), self.inner.commands.clone()));
         let stop = CancellationToken::new();
-        match list {
-            List::Fixed(duties) if !duties.is_empty() => listing.replace(duties),
-            List::Fixed(_) => listing.serve(),
+        match duties {
+            List::Fixed(duties) if !duties.is_empty() => list.replace(duties),
+            List::Fixed(_) => list.serve(),
             List::Computed(compute) => {
-                listing.serve();
-                let (listing, stop) = (Arc::clone(&listing), stop.clone());
-                let workers = self.inner.workers.clone();
+                list.serve();
+                let (list, stop) = (Arc::clone(&list), stop.clone());
                 let compute = Foreign::new(compute);
-                let computing = Computing { listing, compute, refresh, workers, stop };
+                let computing = Computing { list, compute, refresh, workers, stop };
                 thread::spawn_runner(computing.run())
                     .map_err(|error| ServeError::Thread(error.to_string()))?;
             }
         }
-        Ok(Serving { listing, stop, keep: Arc::clone(&self.inner) })
+        Ok(Serving { list, stop, keep: Arc::clone(&self.inner) })
     }
 
     /// Says how much this node has to do beside its duties, in the unit of their weights. Placing

@@ -5,18 +5,17 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use incumbent_core::backoff::Backoff;
-use incumbent_core::random::Random;
 use incumbent_duties::DutyId;
 use tokio::runtime::Handle;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::Staff;
+use super::FamilyRuntime;
 use crate::driver::command::{Command, Commands};
 use crate::driver::foreign::Foreign;
-use crate::driver::{clock, panic, seed, thread, workers};
+use crate::driver::{clock, panic, thread, workers};
 use crate::error::WorkResult;
+use crate::lead::failures::Failures;
 
 /// A duty that runs elsewhere, on another version, and changes over to this node once it is
 /// [prepared](super::Family::prepare) for it.
@@ -95,7 +94,7 @@ fn interrupted(error: JoinError) -> String {
 
 /// Prepares for one duty, on the thread of the runners, until that is done or not wanted any more.
 pub(crate) struct Preparing {
-    pub(crate) staff: Arc<Staff>,
+    pub(crate) family: Arc<FamilyRuntime>,
     pub(crate) duty: DutyId,
     pub(crate) commands: Commands,
     pub(crate) stop: CancellationToken,
@@ -103,14 +102,12 @@ pub(crate) struct Preparing {
 
 impl Preparing {
     pub(crate) async fn run(self) {
-        let restart = self.staff.restart;
-        let mut backoff = Backoff::new(restart.first, restart.longest);
-        let mut random = Random::new(seed::draw());
-        let mut failures: u32 = 0;
+        let restart = self.family.restart;
+        let mut failures = Failures::new(restart.first, restart.longest);
         loop {
-            let result = match &self.staff.prepare {
+            let result = match &self.family.prepare {
                 Some(prepare) => {
-                    let parts = self.staff.parts_of(self.duty.name());
+                    let parts = self.family.parts_of(self.duty.name());
                     let upcoming = Upcoming { id: self.duty.clone(), parts };
                     prepare.run(upcoming, &self.stop).await
                 }
@@ -122,10 +119,9 @@ impl Preparing {
             let Err(error) = result else {
                 return self.tell(Ok(()));
             };
-            failures = failures.saturating_add(1);
-            let pause = backoff.pause(&mut random);
-            tracing::error!(duty = %self.duty, action = "prepare", error, failures, ?pause, "preparing for a duty failed; it runs on where it is");
-            if failures >= restart.give_up {
+            let (times, pause) = failures.another();
+            tracing::error!(duty = %self.duty, action = "prepare", error, failures = times, ?pause, "preparing for a duty failed; it runs on where it is");
+            if times >= restart.give_up {
                 return self.tell(Err(error));
             }
             tokio::select! {

@@ -7,9 +7,7 @@ use crate::driver::command::{Command, Commands};
 use crate::error::Closed;
 use crate::lead::hold::Hold;
 use crate::lead::leadership::Leadership;
-use crate::lead::scope::Scope;
 use crate::lead::seat::{Seat, Seats};
-use crate::lead::term::Term;
 use crate::node::Keep;
 
 /// A node's standing for a lease. It contends until it is elected, and again after each loss,
@@ -50,13 +48,7 @@ impl Campaign {
     }
 
     fn leadership(&self, hold: Arc<Hold>) -> Leadership {
-        let term = Term {
-            tenure: Arc::clone(&hold.tenure),
-            commands: self.commands.clone(),
-            cluster: self.cluster.clone(),
-            scope: Scope::new(&hold.tenure, Arc::downgrade(&hold)),
-        };
-        Leadership::new(hold, term, self.keep.clone())
+        Leadership::new(hold, self.commands.clone(), self.cluster.clone(), self.keep.clone())
     }
 
     /// Stops standing for the lease: what is held is told to stop, and no more is taken.

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -26,11 +27,27 @@ pub(crate) trait Handed: Clone + Send + 'static {
 
     /// Work has begun under it.
     fn began(&self) {}
+
+    /// Of this grace period, what the work has now that it is told to end.
+    fn grace(&self, grace: Duration) -> Duration;
+
+    /// The work reports no progress and can't be ended: somebody else shall do it.
+    fn stuck(&self, error: &str);
 }
 
 impl Handed for Term {
     fn term(&self) -> &Term {
         self
+    }
+
+    fn grace(&self, grace: Duration) -> Duration {
+        // What is stuck has had its time.
+        if self.tenure.is_stuck() { Duration::ZERO } else { grace }
+    }
+
+    /// Work that can't be aborted is told by this, too.
+    fn stuck(&self, _error: &str) {
+        self.resign();
     }
 }
 

@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::driver::command::Command;
+use crate::cluster::Cluster;
+use crate::driver::command::{Command, Commands};
 use crate::error::{ClusterError, Unanswered};
 use crate::lead::campaign::Campaign;
 use crate::lead::hold::Hold;
@@ -32,7 +33,14 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    pub(crate) fn new(hold: Arc<Hold>, term: Term, keep: Option<Keep>) -> Self {
+    pub(crate) fn new(
+        hold: Arc<Hold>,
+        commands: Commands,
+        cluster: Cluster,
+        keep: Option<Keep>,
+    ) -> Self {
+        let scope = Scope::new(&hold.tenure, Arc::downgrade(&hold));
+        let term = Term { tenure: Arc::clone(&hold.tenure), commands, cluster, scope };
         let closing = Closing(term.scope.clone());
         Self { closing, hold, campaign: None, term, _keep: keep, _release: None }
     }

@@ -1,199 +1,122 @@
-//! Starts work when its node is elected, and sees to it that it ends.
+//! Runs work under a term, and sees to it that it ends.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use incumbent_core::LeaseName;
-use incumbent_core::backoff::Backoff;
-use incumbent_core::random::Random;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use incumbent_core::records::Overdue;
 
-use super::Finish;
-use super::job::{End, Job, Running};
+use super::job::{End, Handed, Job, Running};
 use crate::driver::mutant::{DriverMutant, planted};
-use crate::driver::{clock, seed, thread};
-use crate::lead::campaign::Campaign;
+use crate::driver::{clock, thread};
 use crate::lead::candidacy::Overrun;
-use crate::lead::leadership::{Leadership, freed};
-use crate::lead::loss::Lost;
-use crate::lead::term::Term;
+use crate::lead::leadership::Leadership;
 
+/// How some work is run, that of a lease as well as a duty.
+///
 /// Runs on the thread of the runners, so that it acts in time even if all of the application's
 /// workers are blocked, and the driver too. The work itself runs elsewhere.
-pub(super) struct LeadRunner {
-    pub(super) campaign: Campaign,
-    pub(super) job: Box<dyn Job<Term>>,
-    pub(super) grace: Duration,
-    pub(super) margin: Duration,
-    pub(super) overrun: Overrun,
+pub(crate) struct Runner<H> {
+    pub(crate) job: Box<dyn Job<H>>,
+    pub(crate) grace: Duration,
+    pub(crate) margin: Duration,
+    pub(crate) overrun: Overrun,
+    /// What is done about work past its grace period while trust lasts, where the cluster's leader
+    /// places it.
+    pub(crate) overdue: Option<Overdue>,
     /// How long the work may report no progress.
-    pub(super) watchdog: Option<Duration>,
-    /// The first after a failure, and the longest.
-    pub(super) pauses: (Duration, Duration),
-    pub(super) stop: CancellationToken,
-    pub(super) current: Arc<ArcSwapOption<Term>>,
-    pub(super) finished: watch::Sender<Option<Finish>>,
+    pub(crate) watchdog: Option<Duration>,
 }
 
-/// What to do after a term.
-enum Next {
-    Contend,
-    Finish(Finish),
-}
-
-impl LeadRunner {
-    pub(super) async fn run(mut self) {
-        let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
-        let mut random = Random::new(seed::draw());
-        let finish = loop {
-            let leadership = tokio::select! {
-                biased;
-                () = self.stop.cancelled() => break Finish::Stopped,
-                elected = self.campaign.elected() => match elected {
-                    Ok(leadership) => leadership,
-                    Err(_) => break Finish::NodeLeft,
-                },
-            };
-            let started = clock::now();
-            let end = self.work(&leadership).await;
-            if clock::now().since(started) > self.pauses.1 {
-                backoff.reset();
-            }
-            let pause = || backoff.pause(&mut random);
-            match self.conclude(leadership, end, pause).await {
-                Next::Contend => {}
-                Next::Finish(finish) => break finish,
-            }
-        };
-        // The campaign is withdrawn before anybody hears that this is finished.
-        drop((self.campaign, self.job));
-        self.finished.send_replace(Some(finish));
-    }
-
-    /// Runs the work under one term to its end.
-    async fn work(&self, leadership: &Leadership) -> End {
-        self.current.store(Some(Arc::new(leadership.term())));
-        leadership.progressed();
-        let mut running = self.job.start(leadership.term());
+impl<H: Handed> Runner<H> {
+    /// Runs the work once, to its end. The lease isn't freed before that, unless it may overlap.
+    pub(crate) async fn run(&self, handed: H, leadership: &Leadership) -> End {
+        let mut running = self.job.start(handed.clone());
         tokio::select! {
             biased;
             end = &mut running.ended => return end,
             () = leadership.tenure.stuck(self.watchdog) => {
-                return self.end_stuck(&mut running, leadership).await;
+                return self.end_stuck(running, &handed, leadership).await;
             }
             _ = leadership.lost() => {}
-            _ = self.stopped(leadership) => {}
         }
         if planted(DriverMutant::FreedWhenTold) {
             leadership.hold().release();
         }
-        self.wait_in_order(&mut running, leadership).await
+        self.finish(running, &handed, leadership).await
     }
 
-    /// The work reports no progress: it is ended at once, and counts as failed.
-    async fn end_stuck(&self, running: &mut Running, leadership: &Leadership) -> End {
-        let (lease, term, patience) = (leadership.lease(), leadership.number(), self.watchdog);
+    /// The work reports no progress: it is ended at once, and has failed.
+    async fn end_stuck(&self, mut running: Running, handed: &H, leadership: &Leadership) -> End {
+        let (lease, term) = (leadership.lease(), leadership.number());
+        let patience = self.watchdog.unwrap_or_default();
+        let error = format!("it reported no progress for {patience:?}");
         tracing::error!(%lease, term, action = "stuck", ?patience, "the work reports no progress: it is ended");
-        // Work that can't be aborted is told by this, too.
-        leadership.resign();
-        self.abort(running, leadership).await;
-        let error = format!("it reported no progress for {:?}", patience.unwrap_or_default());
-        End::Failed { error, led: true }
+        if self.abort(&mut running).await.is_none() {
+            handed.stuck(&error);
+            let told = tokio::select! {
+                biased;
+                _ = &mut running.ended => false,
+                _ = leadership.lost() => true,
+            };
+            if told {
+                self.finish(running, handed, leadership).await;
+            }
+        }
+        End::Failed { error, led: leadership.is_held() }
     }
 
-    /// Waits until somebody stops this for good, then for the node to have heard of it.
-    async fn stopped(&self, leadership: &Leadership) -> Lost {
-        self.stop.cancelled().await;
-        self.campaign.withdraw();
-        leadership.lost().await
-    }
-
-    /// The work was told to end; it is aborted if it takes too long.
-    async fn wait_in_order(&self, running: &mut Running, leadership: &Leadership) -> End {
+    /// The work is told to end: it does so by itself, or is aborted.
+    async fn finish(&self, mut running: Running, handed: &H, leadership: &Leadership) -> End {
         // From when the work was told, which may have been a while ago if this thread stood still.
         let told = leadership.tenure.lost_at().filter(|_| !planted(DriverMutant::GraceFromNow));
-        let patience = told.unwrap_or_else(clock::now) + self.grace;
-        let end = tokio::select! {
-            biased;
-            end = &mut running.ended => Some(end),
-            () = thread::sleep_until(patience) => None,
-            () = leadership.tenure.aborted() => None,
-        };
-        match end {
-            Some(end) => end,
-            None => self.abort(running, leadership).await,
-        }
-    }
-
-    async fn abort(&self, running: &mut Running, leadership: &Leadership) -> End {
-        let (lease, term) = (leadership.lease(), leadership.number());
-        tracing::warn!(%lease, term, action = "abort", "the work did not end by itself");
-        let patience = if running.abort() { self.margin / 4 } else { Duration::ZERO };
-        let patience = clock::now() + patience;
+        let patience = told.unwrap_or_else(clock::now) + handed.grace(self.grace);
         tokio::select! {
             biased;
             end = &mut running.ended => return end,
             () = thread::sleep_until(patience) => {}
+            () = leadership.tenure.aborted() => {}
         }
-        tracing::error!(%lease, term, action = "overrun", policy = ?self.overrun, "the work can't be ended and still runs");
-        match self.overrun {
-            Overrun::Report => (&mut running.ended).await,
-            Overrun::AbortProcess => std::process::abort(),
+        let (lease, term) = (leadership.lease(), leadership.number());
+        tracing::warn!(%lease, term, action = "abort", "the work did not end by itself");
+        match self.abort(&mut running).await {
+            Some(end) => end,
+            None => self.outlast(running, leadership).await,
         }
     }
 
-    async fn conclude(
-        &self,
-        leadership: Leadership,
-        end: End,
-        mut pause: impl FnMut() -> Duration,
-    ) -> Next {
+    /// Aborts the work; nothing if it runs on.
+    async fn abort(&self, running: &mut Running) -> Option<End> {
+        let patience = if running.abort() { self.margin / 4 } else { Duration::ZERO };
+        let patience = clock::now() + patience;
+        tokio::select! {
+            biased;
+            end = &mut running.ended => Some(end),
+            () = thread::sleep_until(patience) => None,
+        }
+    }
+
+    /// The work can't be ended, and is waited for as far as that is wanted.
+    async fn outlast(&self, mut running: Running, leadership: &Leadership) -> End {
         let (lease, term) = (leadership.lease().clone(), leadership.number());
-        let freed = freed(&leadership.term());
-        self.current.store(None);
-        let finish = match &end {
-            End::Done { led: true } => Some(Finish::Completed),
-            End::RuntimeGone => Some(Finish::RuntimeGone),
-            _ if self.stop.is_cancelled() => Some(Finish::Stopped),
-            End::Failed { error, led: true } => {
-                let pause = pause();
-                leadership.hold().abstain(pause);
-                tracing::error!(%lease, term, action = "failed", error, ?pause, "the work failed; the lease is freed");
-                None
+        tracing::error!(%lease, term, action = "overrun", policy = ?self.overrun, overdue = ?self.overdue, "the work can't be ended and still runs");
+        match self.overdue.filter(|_| !leadership.tenure.is_aborted()) {
+            Some(Overdue::Overlap) => {
+                leadership.hold().release();
+                let _ = thread::spawn_runner(async move {
+                    let _ = running.ended.as_mut().await;
+                    tracing::warn!(%lease, term, action = "ended", "the work that overlapped has ended");
+                });
+                return End::Aborted;
             }
-            End::Failed { error, led: false } => {
-                tracing::debug!(%lease, term, action = "ended", error, "the work ended by an error after the lease was lost");
-                None
-            }
-            End::Done { led: false } | End::Aborted => None,
-        };
-        drop(leadership);
-        match finish {
-            Some(finish) => {
-                tell(&lease, term, finish);
-                self.campaign.withdraw();
-                // Free in the store too, if it answers in time.
-                let _ = freed.await;
-                Next::Finish(finish)
-            }
-            None => Next::Contend,
+            Some(_) => tokio::select! {
+                biased;
+                end = &mut running.ended => return end,
+                () = leadership.tenure.aborted() => {}
+            },
+            None => {}
         }
-    }
-}
-
-/// Says that this node doesn't contend any more, and why.
-fn tell(lease: &LeaseName, term: u64, finish: Finish) {
-    match finish {
-        Finish::Completed => {
-            tracing::info!(%lease, term, action = "completed", "the work returned Ok, so it is done: this node does not contend for the lease any more");
-        }
-        Finish::RuntimeGone => {
-            tracing::warn!(%lease, term, action = "finished", "the runtime of the work was shut down: this node does not contend for the lease any more");
-        }
-        Finish::Stopped | Finish::NodeLeft => {
-            tracing::info!(%lease, term, action = "finished", ?finish, "this node does not contend for the lease any more");
+        match self.overrun {
+            Overrun::Report => running.ended.as_mut().await,
+            Overrun::AbortProcess => std::process::abort(),
         }
     }
 }

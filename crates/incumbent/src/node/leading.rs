@@ -15,7 +15,7 @@ use crate::lead::attempt::{Attempt, AttemptOutcome, OtherLeader};
 use crate::lead::campaign::Campaign;
 use crate::lead::candidacy::Candidacy;
 use crate::lead::term::Term;
-use crate::lead::{self, Job, LeaderTask};
+use crate::lead::{self, Job, LeaderTask, Runner};
 
 impl Node {
     /// Runs work while this node leads: it is started when the node is elected, told to end when
@@ -129,17 +129,16 @@ impl Node {
         let _home = self.inner.home.enter();
         // The runner doesn't keep the node alive: dropping all handles ends the work.
         let campaign = self.stand(candidacy, None)?;
-        let start = lead::TaskStart {
-            campaign,
+        let runner = Runner {
             job,
             grace: candidacy.grace.unwrap_or(self.inner.grace),
             margin: self.inner.timing.margin,
             overrun: candidacy.overrun,
+            overdue: None,
             watchdog: candidacy.watchdog,
-            pauses,
-            keep: Arc::clone(&self.inner),
         };
-        LeaderTask::start(start).map_err(|error| CampaignError::Thread(error.to_string()))
+        LeaderTask::start(campaign, runner, pauses, Arc::clone(&self.inner))
+            .map_err(|error| CampaignError::Thread(error.to_string()))
     }
 
     /// Stands for a lease, for those who want a guard instead of a closure.

@@ -4,37 +4,36 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::backoff::Backoff;
 use incumbent_core::names::NameError;
-use incumbent_core::random::Random;
 use incumbent_duties::DutyId;
 use incumbent_duties::records::DutySpec;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::Staff;
+use super::FamilyRuntime;
 use super::family::Compute;
 use crate::driver::command::{Command, Commands};
 use crate::driver::foreign::{Foreign, drop_elsewhere};
-use crate::driver::{clock, panic, seed, thread, workers};
+use crate::driver::{clock, panic, thread, workers};
 use crate::error::BoxError;
+use crate::lead::failures::Failures;
 
 /// The list, which is told to the node whenever it changes.
-pub(super) struct Listing {
-    pub(super) staff: Arc<Staff>,
+pub(super) struct DutyList {
+    pub(super) family: Arc<FamilyRuntime>,
     commands: Commands,
     /// Nothing once the family isn't served any more.
     duties: Mutex<Option<BTreeMap<String, DutySpec>>>,
 }
 
-impl Listing {
-    pub(super) fn new(staff: Arc<Staff>, commands: Commands) -> Self {
-        Self { staff, commands, duties: Mutex::new(Some(BTreeMap::new())) }
+impl DutyList {
+    pub(super) fn new(family: Arc<FamilyRuntime>, commands: Commands) -> Self {
+        Self { family, commands, duties: Mutex::new(Some(BTreeMap::new())) }
     }
 
     /// Checks names before anything is changed.
     pub(super) fn check(&self, duties: &[DutySpec]) -> Result<(), NameError> {
-        check(&self.staff.family, duties)
+        check(&self.family.name, duties)
     }
 
     /// Changes the list, and tells the node unless it stays the same.
@@ -65,7 +64,7 @@ impl Listing {
         let mut duties = self.duties.lock().unwrap_or_else(PoisonError::into_inner);
         let served = duties.take().is_some();
         if served {
-            self.commands.send(Command::Unserve { family: self.staff.family.clone() });
+            self.commands.send(Command::Unserve { family: self.family.name.clone() });
         }
         served
     }
@@ -77,9 +76,9 @@ impl Listing {
 
     /// Called with the list locked, so that the node hears of changes in their order.
     fn tell(&self, duties: &BTreeMap<String, DutySpec>) {
-        self.staff.compose(duties.values());
+        self.family.compose(duties.values());
         let duties = duties.values().cloned().collect();
-        self.commands.send(Command::Serve { staff: Arc::clone(&self.staff), duties });
+        self.commands.send(Command::Serve { family: Arc::clone(&self.family), duties });
     }
 }
 
@@ -89,7 +88,7 @@ pub(super) fn check(family: &str, duties: &[DutySpec]) -> Result<(), NameError> 
 
 /// Computes a list again and again, on the application's runtime.
 pub(super) struct Computing {
-    pub(super) listing: Arc<Listing>,
+    pub(super) list: Arc<DutyList>,
     pub(super) compute: Foreign<Compute>,
     pub(super) refresh: Duration,
     pub(super) workers: Handle,
@@ -99,10 +98,9 @@ pub(super) struct Computing {
 impl Computing {
     /// Runs on the thread of the runners until the family isn't served any more or the node has left.
     pub(super) async fn run(self) {
-        let mut random = Random::new(seed::draw());
         let first = Duration::from_millis(500).min(self.refresh);
-        let mut backoff = Backoff::new(first, self.refresh.max(first));
-        while !self.listing.commands.is_closed() {
+        let mut failures = Failures::new(first, self.refresh.max(first));
+        while !self.list.commands.is_closed() {
             let computed = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
@@ -110,12 +108,12 @@ impl Computing {
             };
             let pause = match computed {
                 Ok(duties) => {
-                    self.listing.replace(duties);
-                    backoff.reset();
+                    self.list.replace(duties);
+                    failures.forget();
                     self.refresh
                 }
                 Err(error) => {
-                    let (family, pause) = (&self.listing.staff.family, backoff.pause(&mut random));
+                    let (family, (_, pause)) = (&self.list.family.name, failures.another());
                     tracing::error!(family, %error, ?pause, action = "list", "the duties could not be computed; the former list stays");
                     pause
                 }
@@ -144,7 +142,7 @@ impl Computing {
                 return Err(said.into());
             }
         };
-        self.listing.check(&duties)?;
+        self.list.check(&duties)?;
         Ok(duties)
     }
 }

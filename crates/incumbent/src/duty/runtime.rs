@@ -4,27 +4,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::records::{FamilyProfile, Overdue};
+use incumbent_core::records::FamilyProfile;
 use incumbent_duties::records::DutySpec;
 use tokio::sync::watch;
 
 use super::upcoming::Prepare;
 use super::{Duty, OnDone};
-use crate::lead::Job;
-use crate::lead::candidacy::Overrun;
+use crate::lead::Runner;
 
 /// Made once by [`Node::serve`](crate::Node::serve), shared by all runs.
-pub(crate) struct Staff {
-    pub(crate) family: String,
+pub(crate) struct FamilyRuntime {
+    pub(crate) name: String,
     pub(crate) profile: FamilyProfile,
-    pub(crate) job: Box<dyn Job<Duty>>,
+    pub(crate) runner: Runner<Duty>,
     /// What is done before a duty changes over to this node.
     pub(crate) prepare: Option<Prepare>,
-    pub(crate) grace: Duration,
     pub(crate) waits_for_ready: bool,
-    pub(crate) overrun: Overrun,
-    /// How long a duty may report no progress.
-    pub(crate) watchdog: Option<Duration>,
     pub(crate) restart: Restart,
     /// What composite duties are made of, as this node's list says.
     pub(crate) parts: Mutex<HashMap<String, Arc<[String]>>>,
@@ -43,7 +38,7 @@ pub(crate) struct Restart {
     pub(crate) give_up: u32,
 }
 
-impl Staff {
+impl FamilyRuntime {
     /// Takes in what a new list says of composite duties.
     pub(crate) fn compose<'a>(&self, duties: impl IntoIterator<Item = &'a DutySpec>) {
         let composite = duties.into_iter().filter(|duty| !duty.parts.is_empty());
@@ -56,14 +51,10 @@ impl Staff {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.get(name).cloned().unwrap_or_default()
     }
-
-    pub(crate) fn overdue(&self) -> Overdue {
-        self.profile.overdue
-    }
 }
 
-impl std::fmt::Debug for Staff {
+impl std::fmt::Debug for FamilyRuntime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Staff").field("family", &self.family).finish_non_exhaustive()
+        f.debug_struct("FamilyRuntime").field("name", &self.name).finish_non_exhaustive()
     }
 }
