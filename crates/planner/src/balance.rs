@@ -198,7 +198,7 @@ fn fitting(
     let shares = gives + takes;
     let planted = layout.problem.planted.is(Mutant::MovesForNothing);
     let helps = |bulk: u128, duty: DutyAt| {
-        let settled = layout.problem.duties[duty].running == Some(giver);
+        let settled = layout.problem.running[duty] == Some(giver);
         bulk * shares < 2 * distance || planted && settled && bulk * shares == 2 * distance
     };
     if !planted && u128::from(heaviest.max(1)) * shares >= 2 * distance {
@@ -239,17 +239,17 @@ impl Offers {
         let mut offers = Self::default();
         for &duty in draft.layout.held(giver) {
             let facts = &problem.duties[duty];
-            *offers.weights.entry(facts.duty.weight).or_default() += 1;
-            let settled = facts.running == Some(giver);
+            *offers.weights.entry(facts.weight).or_default() += 1;
+            let settled = problem.running[duty] == Some(giver);
             if draft.fixed[duty] || !settled && problem.planted.is(Mutant::AllToOne) {
                 continue;
             }
             let offer = if settled { &mut offers.settled } else { &mut offers.moving };
             if facts.is_plain() {
                 let weights = offer.plain.entry(facts.class).or_default();
-                weights.entry(facts.duty.weight).or_default().push(duty);
+                weights.entry(facts.weight).or_default().push(duty);
             } else {
-                let kind = (facts.class, facts.duty.weight);
+                let kind = (facts.class, facts.weight);
                 offer.special.entry(kind).or_default().insert(duty);
             }
         }
@@ -259,9 +259,9 @@ impl Offers {
     /// Takes back a duty that was the last of its kind, before it moves.
     fn remove(&mut self, draft: &Draft<'_, '_>, duty: DutyAt) {
         let facts = &draft.layout.problem.duties[duty];
-        let settled = facts.running == draft.layout.target(duty);
+        let settled = draft.layout.problem.running[duty] == draft.layout.target(duty);
         let offer = if settled { &mut self.settled } else { &mut self.moving };
-        let weight = facts.duty.weight;
+        let weight = facts.weight;
         if let Some(count) = self.weights.get_mut(&weight) {
             *count -= 1;
             if *count == 0 {

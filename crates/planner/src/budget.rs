@@ -55,7 +55,7 @@ impl Budget {
         from: NodeAt,
         to: NodeAt,
     ) -> bool {
-        let running = problem.duties[duty].running;
+        let running = problem.running[duty];
         if running == Some(from) {
             return self.has_round() && self.has(from) && self.has(to);
         }
@@ -64,7 +64,7 @@ impl Budget {
 
     /// Notes that a duty goes from one node to another.
     pub(crate) fn pay(&mut self, problem: &Problem<'_>, duty: DutyAt, from: NodeAt, to: NodeAt) {
-        let running = problem.duties[duty].running;
+        let running = problem.running[duty];
         if running == Some(from) {
             self.paid[duty] = true;
             self.round = self.round.saturating_sub(1);

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::facts::NodeFacts;
 use crate::index::{At, Column, FamilyAt, NodeAt, SpreadAt};
 use crate::mutant::{Mutant, Planted};
-use crate::problem::NodeFacts;
 use crate::rule::Rule;
-use crate::situation::{Duty, LeaderRule, Node};
+use crate::situation::{Duty, LeaderRule, Node, Situation};
 
 /// What makes two duties belong to one class.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClassKey<'a> {
     family: &'a str,
     version: Option<&'a str>,
@@ -28,15 +28,27 @@ impl<'a> ClassKey<'a> {
             spread: duty.spread.as_deref(),
         }
     }
+
+    /// A duty of this class.
+    fn sample(&self) -> Duty {
+        Duty {
+            family: self.family.to_owned(),
+            version: self.version.map(str::to_owned),
+            selector: self.selector.clone(),
+            leader: self.leader,
+            spread: self.spread.map(str::to_owned),
+            ..Duty::default()
+        }
+    }
 }
 
 /// A class of duties that the same nodes can run.
-pub(crate) struct Class<'a> {
+pub(crate) struct Class {
     pub(crate) family: FamilyAt,
     pub(crate) spread: Option<SpreadAt>,
     pub(crate) avoids_leader: bool,
-    /// One of its duties.
-    sample: &'a Duty,
+    /// A duty with all that makes duties belong to it, and nothing else.
+    sample: Duty,
     /// A bit for each node, set if the node can run the class.
     able: Vec<u64>,
     /// How many nodes can run the class and get new duties.
@@ -44,37 +56,54 @@ pub(crate) struct Class<'a> {
     /// How many duties of the family each node may run; absent if none has a limit.
     limits: Option<Column<NodeAt, u32>>,
     planted: Planted,
-    /// How many nodes can't run the class, by the rule that keeps them from it.
-    pub(crate) unable: BTreeMap<Rule, usize>,
 }
 
-impl<'a> Class<'a> {
+impl Class {
     pub(crate) fn new(
-        nodes: &Column<NodeAt, NodeFacts<'_>>,
-        sample: &'a Duty,
-        family: FamilyAt,
-        spread: Option<SpreadAt>,
+        nodes: &Column<NodeAt, NodeFacts>,
+        situation: &Situation,
+        sample: &Duty,
+        (family, spread): (FamilyAt, Option<SpreadAt>),
         planted: Planted,
     ) -> Self {
-        let mut able = vec![0_u64; nodes.len().div_ceil(64)];
-        let mut open = 0;
-        let mut unable = BTreeMap::new();
-        for (at, facts) in nodes.iter() {
-            if let Some(rule) = fixed_rule(sample, facts.node, planted) {
-                *unable.entry(rule).or_insert(0) += 1;
-                continue;
-            }
-            if let Some(word) = able.get_mut(at.index() / 64) {
-                *word |= 1 << (at.index() % 64);
-            }
-            open += usize::from(facts.open);
-        }
-        let limit = |node: &Node| node.families.get(&sample.family)?.max_per_node;
-        let limited = nodes.iter().any(|(_, facts)| limit(facts.node).is_some());
-        let all = || nodes.iter().map(|(_, facts)| limit(facts.node).unwrap_or(u32::MAX)).collect();
-        let limits = limited.then(all);
         let avoids_leader = sample.leader == LeaderRule::Avoid;
-        Self { family, spread, avoids_leader, sample, able, open, limits, planted, unable }
+        let (able, open, limits) = (Vec::new(), 0, None);
+        let sample = ClassKey::of(sample).sample();
+        let mut class = Self { family, spread, avoids_leader, sample, able, open, limits, planted };
+        class.follow(nodes, situation, |_| None);
+        class
+    }
+
+    /// What makes two duties belong to the class.
+    pub(crate) fn key(&self) -> ClassKey<'_> {
+        ClassKey::of(&self.sample)
+    }
+
+    /// Goes by these nodes. Those that are as they were say which they were.
+    pub(crate) fn follow(
+        &mut self,
+        nodes: &Column<NodeAt, NodeFacts>,
+        situation: &Situation,
+        was: impl Fn(NodeAt) -> Option<NodeAt>,
+    ) {
+        let mut able = vec![0_u64; nodes.len().div_ceil(64)];
+        let mut limits: Option<Column<NodeAt, u32>> = None;
+        self.open = 0;
+        for (at, facts) in nodes.iter() {
+            let (is_able, limit) = match (was(at), situation.nodes.get(facts.given)) {
+                (Some(before), _) => (self.is_able(before), self.limit(before)),
+                (None, Some(node)) => (self.fixed_rule(node).is_none(), self.limit_of(node)),
+                (None, None) => (false, u32::MAX),
+            };
+            if limit < u32::MAX {
+                limits.get_or_insert_with(|| Column::filled(nodes.len(), u32::MAX))[at] = limit;
+            }
+            if let Some(word) = able.get_mut(at.index() / 64).filter(|_| is_able) {
+                *word |= 1 << (at.index() % 64);
+                self.open += usize::from(facts.open);
+            }
+        }
+        (self.able, self.limits) = (able, limits);
     }
 
     /// Whether a node can run the class, whatever else it runs.
@@ -84,12 +113,17 @@ impl<'a> Class<'a> {
 
     /// Why a node can't run the class.
     pub(crate) fn fixed_rule(&self, node: &Node) -> Option<Rule> {
-        fixed_rule(self.sample, node, self.planted)
+        fixed_rule(&self.sample, node, self.planted)
     }
 
     /// How many duties of the family a node may run.
     pub(crate) fn limit(&self, node: NodeAt) -> u32 {
         self.limits.as_ref().map_or(u32::MAX, |limits| limits[node])
+    }
+
+    fn limit_of(&self, node: &Node) -> u32 {
+        let support = node.families.get(&self.sample.family);
+        support.and_then(|support| support.max_per_node).unwrap_or(u32::MAX)
     }
 }
 
@@ -114,11 +148,16 @@ pub(crate) struct Zones {
 
 impl Zones {
     /// Nodes without the label are a zone of their own.
-    pub(crate) fn by_label(nodes: &Column<NodeAt, NodeFacts<'_>>, label: &str) -> Self {
-        let mut zones = BTreeMap::new();
-        let zone = |(_, facts): (NodeAt, &NodeFacts<'_>)| {
+    pub(crate) fn by_label(
+        nodes: &Column<NodeAt, NodeFacts>,
+        situation: &Situation,
+        label: &str,
+    ) -> Self {
+        let mut zones: BTreeMap<Option<&String>, usize> = BTreeMap::new();
+        let zone = |(_, facts): (NodeAt, &NodeFacts)| {
             let next = zones.len();
-            *zones.entry(facts.node.labels.get(label).cloned()).or_insert(next)
+            let node = situation.nodes.get(facts.given);
+            *zones.entry(node.and_then(|node| node.labels.get(label))).or_insert(next)
         };
         let of = nodes.iter().map(zone).collect();
         Self { of, count: zones.len() }

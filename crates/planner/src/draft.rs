@@ -3,12 +3,13 @@
 use crate::budget::Budget;
 use crate::effort::Effort;
 use crate::index::{At, Column, DutyAt, NodeAt};
-use crate::layout::Layout;
+use crate::layout::{Layout, Places};
 use crate::mutant::Mutant;
 use crate::outcome::Why;
 use crate::preference::Rank;
 use crate::problem::Problem;
 use crate::situation::Pin;
+use crate::standing::Standing;
 
 /// A plan in the making: who is where, and who is where no longer.
 pub(crate) struct Draft<'p, 'a> {
@@ -33,35 +34,57 @@ pub(crate) struct Draft<'p, 'a> {
 impl<'p, 'a> Draft<'p, 'a> {
     /// What runs and may go on running stays; the rest is homeless.
     pub(crate) fn new(problem: &'p Problem<'a>, effort: Effort) -> Self {
-        let mut draft = Self {
-            layout: Layout::new(problem),
+        let why = Column::filled(problem.duties.len(), Why::Homeless);
+        let standing = Standing { places: Places::new(problem), why, homeless: Vec::new() };
+        let mut draft = Self::from_standing(problem, effort, standing);
+        if !poisoned(problem) {
+            draft.keep_all(problem.duties.keys());
+        }
+        draft
+    }
+
+    /// Goes on from what is known to stay.
+    pub(crate) fn from_standing(
+        problem: &'p Problem<'a>,
+        effort: Effort,
+        standing: Standing,
+    ) -> Self {
+        let Standing { places, why, homeless } = standing;
+        Self {
+            layout: Layout { problem, places },
             budget: Budget::new(problem),
             effort,
-            why: Column::filled(problem.duties.len(), Why::Homeless),
-            homeless: Vec::new(),
+            why,
+            homeless,
             fixed: Column::filled(problem.duties.len(), false),
             detached: Column::filled(problem.duties.len(), false),
             wants_more: false,
             cut_short: false,
-        };
-        if poisoned(problem) {
-            return draft;
         }
-        // Where not all may stay, those go first that may be nowhere else.
-        let required = |duty: &DutyAt| problem.duties[*duty].pin.is_some_and(|pin| pin.required);
-        problem.duties.keys().filter(required).for_each(|duty| draft.keep(duty));
-        problem.duties.keys().filter(|duty| !required(duty)).for_each(|duty| draft.keep(duty));
-        draft
+    }
+
+    /// What stays, before anything moved.
+    pub(crate) fn standing(self) -> Standing {
+        Standing { places: self.layout.places, why: self.why, homeless: self.homeless }
+    }
+
+    /// Keeps those of the duties, given in order, that may stay where they run. Where not all may,
+    /// those go first that may be nowhere else.
+    pub(crate) fn keep_all(&mut self, duties: impl Iterator<Item = DutyAt> + Clone) {
+        let problem = self.layout.problem;
+        let required = |duty: &DutyAt| problem.duties[*duty].is_required();
+        duties.clone().filter(required).for_each(|duty| self.keep(duty));
+        duties.filter(|duty| !required(duty)).for_each(|duty| self.keep(duty));
     }
 
     fn keep(&mut self, duty: DutyAt) {
         let problem = self.layout.problem;
         let facts = &problem.duties[duty];
-        if facts.duty.paused && !problem.planted.is(Mutant::PausedStarts) {
+        if facts.paused && !problem.planted.is(Mutant::PausedStarts) {
             self.why[duty] = Why::Stopped;
             return;
         }
-        let Some(node) = facts.running.filter(|_| !self.is_torn_away(duty)) else {
+        let Some(node) = problem.running[duty].filter(|_| !self.is_torn_away(duty)) else {
             self.homeless.push(duty);
             return;
         };
@@ -89,7 +112,7 @@ impl<'p, 'a> Draft<'p, 'a> {
     fn is_torn_away(&self, duty: DutyAt) -> bool {
         let problem = self.layout.problem;
         let joined = || {
-            let runs = |node| problem.duties.iter().any(|(_, facts)| facts.running == Some(node));
+            let runs = |node| problem.running.iter().any(|(_, running)| *running == Some(node));
             !problem.nodes.keys().all(runs)
         };
         problem.planted.is(Mutant::MovesTooMuch) && duty.index() % 2 == 1 && joined()
@@ -103,7 +126,7 @@ impl<'p, 'a> Draft<'p, 'a> {
             return false;
         }
         self.budget.pay(problem, duty, from, to);
-        if problem.duties[duty].running == Some(from) {
+        if problem.running[duty] == Some(from) {
             self.why[duty] = why;
         }
         self.layout.lift(duty);
@@ -115,8 +138,7 @@ impl<'p, 'a> Draft<'p, 'a> {
 /// A planted mistake: one pin to an unknown node stops everything.
 fn poisoned(problem: &Problem<'_>) -> bool {
     let unknown = |duty: DutyAt| {
-        let named =
-            matches!(problem.duties[duty].duty.pin, Some(Pin::Required(_) | Pin::Preferred(_)));
+        let named = matches!(problem.duty(duty).pin, Some(Pin::Required(_) | Pin::Preferred(_)));
         named && problem.pinned(duty).is_some_and(|(_, nodes)| nodes.is_empty())
     };
     problem.planted.is(Mutant::UnknownPinPoisons) && problem.duties.keys().any(unknown)

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::facts::Facts;
 use crate::index::{DutyAt, NodeAt};
 use crate::layout::Layout;
 use crate::mutant::Planted;
@@ -69,7 +70,8 @@ pub enum Because {
 #[must_use]
 pub fn explain(situation: &Situation, plan: &Plan, duty: usize) -> Option<Explanation> {
     let asked = situation.duties.get(duty)?;
-    let problem = Problem::new(situation, Planted::default());
+    let facts = Facts::new(situation, Planted::default());
+    let problem = Problem::new(situation, &facts);
     let at = problem.duties.iter().find(|(_, facts)| facts.given == duty)?.0;
     let layout = layout_without(&problem, plan, at);
     let target = plan.target.get(duty).copied().flatten();
@@ -77,13 +79,15 @@ pub fn explain(situation: &Situation, plan: &Plan, duty: usize) -> Option<Explan
     let moved = plan.moves.iter().find(|step| step.duty == duty);
     let unplaced = plan.unplaced.iter().find(|unplaced| unplaced.duty == duty);
     let place = match (here, moved) {
-        (Some((_, facts)), Some(step)) => Whereabouts::Comes(facts.node.name.clone(), step.why),
-        (Some((_, facts)), None) => Whereabouts::Stays(facts.node.name.clone()),
+        (Some((node, _)), Some(step)) => {
+            Whereabouts::Comes(problem.node(node).name.clone(), step.why)
+        }
+        (Some((node, _)), None) => Whereabouts::Stays(problem.node(node).name.clone()),
         (None, _) => Whereabouts::Nowhere(unplaced.map_or(Reason::NoNodes, |it| it.reason.clone())),
     };
     let here = here.map(|(node, _)| node);
     let other = |node: NodeAt| Other {
-        node: problem.nodes[node].node.name.clone(),
+        node: problem.node(node).name.clone(),
         because: because(&layout, at, here, node),
     };
     let others = problem.nodes.keys().filter(|node| Some(*node) != here).map(other).collect();

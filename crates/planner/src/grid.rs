@@ -32,8 +32,9 @@ pub struct Grid<'p, 'a> {
 impl fmt::Debug for Grid<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let placed = |duty: &DutyAt| {
-            let facts = &self.problem().duties[*duty];
-            (&facts.duty.family, &facts.duty.name, self.place_of(facts.given))
+            let about = self.problem().duty(*duty);
+            let given = self.problem().duties[*duty].given;
+            (&about.family, &about.name, self.place_of(given))
         };
         f.debug_list().entries(self.scope().iter().map(placed)).finish()
     }
@@ -48,7 +49,7 @@ impl<'p, 'a> Grid<'p, 'a> {
         let mut grid =
             Self { layout, detached: BTreeSet::new(), effort, family, nodes, duties, scope };
         let mine = |duty: &DutyAt| {
-            let duty = problem.duties[*duty].duty;
+            let duty = problem.duty(*duty);
             !duty.paused && grid.is_mine(duty)
         };
         grid.scope = problem.duties.keys().filter(mine).collect();
@@ -58,7 +59,7 @@ impl<'p, 'a> Grid<'p, 'a> {
     /// All nodes, in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = (usize, &'a Node)> + use<'p, 'a> {
         let problem = self.problem();
-        problem.nodes.keys().map(|node| (problem.nodes[node].given, problem.nodes[node].node))
+        problem.nodes.keys().map(|node| (problem.nodes[node].given, problem.node(node)))
     }
 
     /// The strategy's duties that aren't paused, in order of family and name, each with its node.
@@ -66,8 +67,8 @@ impl<'p, 'a> Grid<'p, 'a> {
     pub fn duties(&self) -> Vec<(usize, &'a Duty, Option<usize>)> {
         let problem = self.problem();
         let row = |duty: DutyAt| {
-            let facts = &problem.duties[duty];
-            (facts.given, facts.duty, self.place_of(facts.given))
+            let given = problem.duties[duty].given;
+            (given, problem.duty(duty), self.place_of(given))
         };
         self.scope.iter().copied().map(row).collect()
     }
@@ -193,8 +194,8 @@ impl<'p, 'a> Grid<'p, 'a> {
         let mut members = self.of_family(family);
         let problem = self.problem();
         while let Some(first) = members.first() {
-            let version = &problem.duties[*first].duty.version;
-            let same = |duty: &DutyAt| problem.duties[*duty].duty.version == *version;
+            let version = &problem.duty(*first).version;
+            let same = |duty: &DutyAt| problem.duty(*duty).version == *version;
             let (these, others): (Vec<DutyAt>, Vec<DutyAt>) = members.into_iter().partition(same);
             self.even_out(&these);
             members = others;
@@ -212,9 +213,7 @@ impl<'p, 'a> Grid<'p, 'a> {
 
     fn of_family(&self, family: &str) -> Vec<DutyAt> {
         let problem = self.problem();
-        let Some((family, _)) = problem.families.iter().find(|(_, name)| **name == family) else {
-            return Vec::new();
-        };
+        let Some(family) = problem.family(family) else { return Vec::new() };
         let member =
             |duty: &DutyAt| problem.class(*duty).family == family && !self.detached.contains(duty);
         self.scope.iter().copied().filter(member).collect()
@@ -228,7 +227,7 @@ impl<'p, 'a> Grid<'p, 'a> {
 
     fn known(&self, duty: usize) -> Result<DutyAt, Refusal> {
         let at = *self.duties.get(duty).ok_or(Refusal::UnknownDuty)?;
-        let duty = self.problem().duties[at].duty;
+        let duty = self.problem().duty(at);
         if !self.is_mine(duty) {
             return Err(Refusal::UnknownDuty);
         }

@@ -71,8 +71,12 @@ impl<K: At, T> Column<K, T> {
         K::at(self.cells.len() - 1)
     }
 
-    pub(crate) fn keys(&self) -> impl DoubleEndedIterator<Item = K> + use<K, T> {
+    pub(crate) fn keys(&self) -> impl DoubleEndedIterator<Item = K> + Clone + use<K, T> {
         (0..self.cells.len()).map(K::at)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (K, &mut T)> {
+        self.cells.iter_mut().enumerate().map(|(index, value)| (K::at(index), value))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &T)> {

@@ -32,13 +32,13 @@ impl Kinds {
         let mut plain: HashMap<(ClassAt, u64), KindAt> = HashMap::new();
         let mut count = 0;
         let mut of = Vec::with_capacity(problem.duties.len());
-        for (_, facts) in problem.duties.iter() {
+        for (duty, facts) in problem.duties.iter() {
             let next = || {
                 count += 1;
                 crate::index::At::at(count - 1)
             };
-            let closed = facts.running.filter(|node| !problem.nodes[*node].open);
-            let (class, weight) = (facts.class, facts.duty.weight);
+            let closed = problem.running[duty].filter(|node| !problem.nodes[*node].open);
+            let (class, weight) = (facts.class, facts.weight);
             if facts.is_plain() && closed.is_none() {
                 of.push(*plain.entry((class, weight)).or_insert_with(next));
                 continue;

@@ -23,11 +23,13 @@ pub enum Mutant {
     FailedStays,
     Tireless,
     ZonesBeforeAll,
+    LeaverForgotten,
+    ChangeUnread,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::VersionsIgnored,
         Self::CapacityIgnored,
         Self::CordonIgnored,
@@ -46,6 +48,8 @@ impl Mutant {
         Self::FailedStays,
         Self::Tireless,
         Self::ZonesBeforeAll,
+        Self::LeaverForgotten,
+        Self::ChangeUnread,
     ];
 
     /// What the mistake is, in a sentence.
@@ -72,6 +76,8 @@ impl Mutant {
             Self::ZonesBeforeAll => {
                 "recovery looks at zones alone and passes over nodes that lack duties (O17)"
             }
+            Self::LeaverForgotten => "indexes that are kept don't learn that a node left",
+            Self::ChangeUnread => "indexes that are kept don't learn that a node changed",
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::balance::balance;
 use crate::draft::Draft;
 use crate::effort::Effort;
+use crate::facts::Facts;
 use crate::index::NodeAt;
 use crate::layout::Layout;
 use crate::mutant::{Mutant, Planted};
@@ -41,11 +42,25 @@ pub fn plan_within(situation: &Situation, planted: Planted, steps: Option<u64>) 
     plan_planted_within(situation, planted, steps)
 }
 
-fn plan_planted_within(situation: &Situation, planted: Planted, steps: Option<u64>) -> (Plan, u64) {
-    let problem = Problem::new(situation, planted);
-    let enough = || Effort::enough_for(problem.duties.len(), problem.nodes.len(), planted);
-    let effort = steps.map_or_else(enough, |steps| Effort::up_to(steps, planted));
-    let mut draft = Draft::new(&problem, effort);
+pub(crate) fn plan_planted_within(
+    situation: &Situation,
+    planted: Planted,
+    steps: Option<u64>,
+) -> (Plan, u64) {
+    let facts = Facts::new(situation, planted);
+    let problem = Problem::new(situation, &facts);
+    let effort = steps.map_or_else(|| enough(&problem), |steps| Effort::up_to(steps, planted));
+    complete(Draft::new(&problem, effort))
+}
+
+/// As much work as a plan may take.
+pub(crate) fn enough(problem: &Problem<'_>) -> Effort {
+    Effort::enough_for(problem.duties.len(), problem.nodes.len(), problem.planted)
+}
+
+/// The plan that comes of what stays, and how many steps of work it took.
+pub(crate) fn complete(mut draft: Draft<'_, '_>) -> (Plan, u64) {
+    let planted = draft.layout.problem.planted;
     if !(planted.is(Mutant::BalancedMeansDone) && is_even(&draft.layout)) {
         settle(&mut draft);
     }
@@ -90,7 +105,7 @@ fn finish(draft: &Draft<'_, '_>) -> Plan {
     let (mut moves, mut unplaced) = (Vec::new(), Vec::new());
     let mut reasons = Reasons::new(layout);
     for (duty, facts) in problem.duties.iter() {
-        let to = layout.target(duty);
+        let (to, running) = (layout.target(duty), problem.running[duty]);
         if let Some(cell) = target.get_mut(facts.given) {
             *cell = to.map(given);
         }
@@ -99,9 +114,9 @@ fn finish(draft: &Draft<'_, '_>) -> Plan {
             let reason = if detached { Reason::Detached } else { reasons.reason(duty) };
             unplaced.push(Unplaced { duty: facts.given, reason });
         }
-        if to != facts.running {
-            let why = if facts.running.is_none() { Why::Homeless } else { draft.why[duty] };
-            let from = facts.running.map(given);
+        if to != running {
+            let why = if running.is_none() { Why::Homeless } else { draft.why[duty] };
+            let from = running.map(given);
             moves.push(Move { duty: facts.given, from, to: to.map(given), why });
         }
     }

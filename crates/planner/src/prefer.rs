@@ -44,7 +44,7 @@ pub(crate) fn prefer(draft: &mut Draft<'_, '_>) -> bool {
 fn choosy(draft: &Draft<'_, '_>) -> Column<NodeAt, Vec<DutyAt>> {
     let problem = draft.layout.problem;
     let mut choosy: Column<NodeAt, Vec<DutyAt>> = Column::filled(problem.nodes.len(), Vec::new());
-    let moves = |duty: DutyAt, here: NodeAt| problem.duties[duty].running != Some(here);
+    let moves = |duty: DutyAt, here: NodeAt| problem.running[duty] != Some(here);
     for moving in [false, true] {
         for duty in problem.duties.keys().rev() {
             let class = problem.class(duty);
@@ -54,7 +54,7 @@ fn choosy(draft: &Draft<'_, '_>) -> Column<NodeAt, Vec<DutyAt>> {
                 continue;
             }
             let Some(here) = draft.layout.target(duty) else { continue };
-            if moves(duty, here) == moving && !problem.nodes[here].node.cordoned {
+            if moves(duty, here) == moving && !problem.node(here).cordoned {
                 choosy[here].push(duty);
             }
         }
@@ -91,7 +91,7 @@ impl PreferenceSearch {
         if rank.is_best() && layout.emptiest_zone(class) + 1 >= crowd {
             return None;
         }
-        let settled = problem.duties[duty].running == Some(here);
+        let settled = problem.running[duty] == Some(here);
         if settled && draft.wants_more && draft.budget.is_spent(here) {
             return None;
         }

@@ -20,7 +20,7 @@ impl Rank {
     pub(crate) fn of(layout: &Layout<'_, '_>, duty: DutyAt, node: NodeAt) -> Self {
         let problem = layout.problem;
         let facts = &problem.duties[duty];
-        let place = problem.nodes[node].node;
+        let place = problem.node(node);
         let planted = problem.planted;
         let mut rank = 0;
         if place.draining && !planted.is(Mutant::DrainForgotten) {

@@ -132,13 +132,13 @@ fn sections(
     let zones = kind.spread.map_or(1, |spread| problem.spreads[spread].count);
     let mut sections = vec![Vec::new(); zones * 2];
     for node in nodes {
-        let facts = &problem.nodes[node];
-        let taken = facts.open || problem.planted.is(Mutant::CordonIgnored) && !facts.node.draining;
+        let (facts, place) = (&problem.nodes[node], problem.node(node));
+        let taken = facts.open || problem.planted.is(Mutant::CordonIgnored) && !place.draining;
         if !taken || !kind.is_able(node) {
             continue;
         }
         let zone = kind.spread.map_or(0, |spread| problem.spreads[spread].of[node]);
-        let section = zone * 2 + usize::from(kind.avoids_leader && facts.node.leader);
+        let section = zone * 2 + usize::from(kind.avoids_leader && place.leader);
         if let Some(section) = sections.get_mut(section) {
             section.push(Reverse(Burden::of(layout, class, node)));
         }
@@ -165,7 +165,7 @@ impl ZoneQueue {
     ) -> Option<Burden> {
         let facts = &layout.problem.duties[duty];
         let planted = layout.problem.planted;
-        self.bring_back(layout, facts.class, facts.duty.weight);
+        self.bring_back(layout, facts.class, facts.weight);
         let mut passed = Vec::new();
         let (mut first, mut failed) = (None, None);
         while let Some(mut top) = self.waiting.peek_mut() {

@@ -67,7 +67,7 @@ impl Place for Together {
         let mut groups: BTreeMap<&str, Unit> = BTreeMap::new();
         let mut units: Vec<Unit> = Vec::new();
         for &duty in grid.scope() {
-            match &grid.problem().duties[duty].duty.group {
+            match &grid.problem().duty(duty).group {
                 Some(group) => groups.entry(group).or_default().push(duty),
                 None => units.push(vec![duty]),
             }
@@ -121,7 +121,7 @@ fn by_welcome(
     let nodes = grid.problem().nodes.keys();
     grid.effort.spend(grid.problem().nodes.len());
     let layout = &grid.layout;
-    let weight = |duty: &&DutyAt| u128::from(layout.problem.duties[**duty].duty.weight);
+    let weight = |duty: &&DutyAt| u128::from(layout.problem.duties[**duty].weight);
     let row = |node: NodeAt| {
         let away = |duty: &&DutyAt| layout.target(**duty) != Some(node);
         let coming: u128 = some.iter().filter(away).map(|duty| weight(&duty)).sum();

@@ -15,6 +15,8 @@ type Tally = BTreeMap<Rule, usize>;
 /// alone share most of it.
 pub(crate) struct Reasons<'l, 'p, 'a> {
     layout: &'l Layout<'p, 'a>,
+    /// How many nodes can't run each class, whatever else they run.
+    unable: HashMap<ClassAt, Tally>,
     by_kind: HashMap<KindAt, Tally>,
     by_class: HashMap<ClassAt, Weighed>,
 }
@@ -29,20 +31,21 @@ struct Weighed {
 
 impl<'l, 'p, 'a> Reasons<'l, 'p, 'a> {
     pub(crate) fn new(layout: &'l Layout<'p, 'a>) -> Self {
-        Self { layout, by_kind: HashMap::new(), by_class: HashMap::new() }
+        Self { layout, unable: HashMap::new(), by_kind: HashMap::new(), by_class: HashMap::new() }
     }
 
     /// Why a duty, which no strategy detached, has no node.
     pub(crate) fn reason(&mut self, duty: DutyAt) -> Reason {
         let problem = self.layout.problem;
         let facts = &problem.duties[duty];
-        if facts.duty.paused {
+        if facts.paused {
             return Reason::Paused;
         }
         if problem.nodes.len() == 0 {
             return Reason::NoNodes;
         }
-        if let (Some(Pin::Required(name)), Some((_, []))) = (&facts.duty.pin, problem.pinned(duty))
+        if let (Some(Pin::Required(name)), Some((_, []))) =
+            (&problem.duty(duty).pin, problem.pinned(duty))
         {
             return Reason::UnknownPin(name.clone());
         }
@@ -53,13 +56,38 @@ impl<'l, 'p, 'a> Reasons<'l, 'p, 'a> {
     }
 
     fn rules(&mut self, duty: DutyAt) -> Tally {
-        let facts = &self.layout.problem.duties[duty];
-        if facts.is_plain() && facts.running.is_none() {
-            let weighed = self.by_class.entry(facts.class);
-            return weighed.or_insert_with(|| weigh(self.layout, duty)).rules(facts.duty.weight);
+        let problem = self.layout.problem;
+        let facts = &problem.duties[duty];
+        if facts.is_plain() && problem.running[duty].is_none() {
+            if !self.by_class.contains_key(&facts.class) {
+                let weighed = weigh(self.layout, duty, self.unable(facts.class).clone());
+                self.by_class.insert(facts.class, weighed);
+            }
+            let weighed = self.by_class.get(&facts.class);
+            return weighed.map_or_else(Tally::new, |weighed| weighed.rules(facts.weight));
         }
-        let kind = self.layout.problem.kinds().of(duty);
-        self.by_kind.entry(kind).or_insert_with(|| count(self.layout, duty)).clone()
+        let kind = problem.kinds().of(duty);
+        if let Some(rules) = self.by_kind.get(&kind) {
+            return rules.clone();
+        }
+        let rules = count(self.layout, duty, self.unable(facts.class).clone());
+        self.by_kind.insert(kind, rules.clone());
+        rules
+    }
+
+    /// How many nodes can't run a class, by the rule that keeps them from it.
+    fn unable(&mut self, class: ClassAt) -> &Tally {
+        let problem = self.layout.problem;
+        self.unable.entry(class).or_insert_with(|| {
+            let mut unable = Tally::new();
+            let class = &problem.classes[class];
+            for node in problem.nodes.keys().filter(|node| !class.is_able(*node)) {
+                if let Some(rule) = class.fixed_rule(problem.node(node)) {
+                    *unable.entry(rule).or_insert(0) += 1;
+                }
+            }
+            unable
+        })
     }
 }
 
@@ -75,9 +103,8 @@ impl Weighed {
     }
 }
 
-fn count(layout: &Layout<'_, '_>, duty: DutyAt) -> Tally {
+fn count(layout: &Layout<'_, '_>, duty: DutyAt, mut rules: Tally) -> Tally {
     let class = layout.problem.class(duty);
-    let mut rules = class.unable.clone();
     for node in layout.problem.nodes.keys().filter(|node| class.is_able(*node)) {
         if let Some(rule) = layout.verdict(duty, node) {
             *rules.entry(rule).or_insert(0) += 1;
@@ -86,9 +113,10 @@ fn count(layout: &Layout<'_, '_>, duty: DutyAt) -> Tally {
     rules
 }
 
-fn weigh(layout: &Layout<'_, '_>, duty: DutyAt) -> Weighed {
+/// What is known of the nodes for a class, from those that can't run it on.
+fn weigh(layout: &Layout<'_, '_>, duty: DutyAt, mut closed: Tally) -> Weighed {
     let class = layout.problem.class(duty);
-    let (mut closed, mut left) = (class.unable.clone(), Vec::new());
+    let mut left = Vec::new();
     for node in layout.problem.nodes.keys().filter(|node| class.is_able(*node)) {
         match layout.verdict(duty, node) {
             // More than full, so that not even a weight of nothing fits.

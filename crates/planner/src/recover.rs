@@ -18,7 +18,7 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) -> bool {
         return false;
     }
     homeless.sort_by_cached_key(|&duty| {
-        (choices(problem, duty), Reverse(problem.duties[duty].duty.weight), duty)
+        (choices(problem, duty), Reverse(problem.duties[duty].weight), duty)
     });
     let mut queues = Queues::new(problem, !draft.budget.has_round());
     let mut hopeless = Hopeless::default();
@@ -90,7 +90,7 @@ fn home(draft: &mut Draft<'_, '_>, queues: &mut Queues, duty: DutyAt) -> Option<
     let resort = urgency > Rank::FAILED_URGENCY;
     queues.first_fit(layout, duty, resort, &mut draft.effort).or_else(|| {
         // Last, where it runs: it may stay there although nothing new comes.
-        let running = layout.problem.duties[duty].running?;
+        let running = layout.problem.running[duty]?;
         let better = Rank::of(layout, duty, running).urgency() < urgency
             && layout.target(duty) != Some(running)
             && layout.verdict(duty, running).is_none();

@@ -117,7 +117,7 @@ impl RoomSearch {
 
     fn carry_out(&mut self, draft: &mut Draft<'_, '_>, duty: DutyAt, swap: &Swap) {
         let &Swap { aside, from, to } = swap;
-        if draft.layout.problem.duties[aside].running == Some(from) {
+        if draft.layout.problem.running[aside] == Some(from) {
             draft.why[aside] = Why::MakesRoom;
         }
         draft.layout.lift(aside);
@@ -138,7 +138,7 @@ impl RoomSearch {
                 self.effort.spend(1);
                 if !draft.fixed[duty] && self.other(&draft.layout, duty, node).is_some() {
                     let facts = &problem.duties[duty];
-                    asides.push((facts.running == Some(node), facts.duty.weight, duty));
+                    asides.push((problem.running[duty] == Some(node), facts.weight, duty));
                 }
             }
             asides.sort_unstable();
@@ -170,7 +170,7 @@ impl RoomSearch {
     /// The two best of the nodes that get new duties and that a duty fits on.
     fn best_two(&mut self, layout: &Layout<'_, '_>, duty: DutyAt) -> Vec<NodeAt> {
         let class = layout.problem.class(duty);
-        let weight = u128::from(layout.problem.duties[duty].duty.weight);
+        let weight = u128::from(layout.problem.duties[duty].weight);
         if weight > self.most_left || self.effort.is_spent() {
             return Vec::new();
         }

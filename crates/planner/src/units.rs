@@ -209,7 +209,7 @@ impl<'e, 'p, 'a> Evening<'e, 'p, 'a> {
 
 fn offer(layout: &Layout<'_, '_>, unit: &[DutyAt], position: usize) -> UnitOffer {
     let settled = unit.iter().any(|duty| {
-        let running = layout.problem.duties[*duty].running;
+        let running = layout.problem.running[*duty];
         running.is_some() && running == layout.target(*duty)
     });
     (settled, Reverse(bulk(layout, unit)), position)

@@ -2,21 +2,24 @@
 
 mod common;
 
+use std::fmt::Debug;
+
 use incumbent_planner::Situation;
 use incumbent_planner::mutant::Mutant;
 use proptest::strategy::BoxedStrategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
+use common::history::history;
 use common::properties::{self, Verdict};
 use common::{Planner, arbitrary};
 
-type Property = fn(Planner, &Situation) -> Verdict;
+type Property<T> = fn(Planner, &T) -> Verdict;
 
 /// Looks for a situation in which a property doesn't hold. Always the same situations, so that a
 /// failure stays one; PROPTEST_CASES gives more of them.
-fn search(
-    situations: BoxedStrategy<Situation>,
-    property: Property,
+fn search<T: Debug>(
+    situations: BoxedStrategy<T>,
+    property: Property<T>,
     planner: Planner,
     shrink: u32,
 ) -> Result<(), String> {
@@ -26,7 +29,7 @@ fn search(
     let cases = if planner.0.is_some() { config.cases.max(2_000) } else { config.cases };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config { cases, ..config }, rng);
-    let test = |situation: Situation| {
+    let test = |situation: T| {
         property(planner, &situation).map_err(proptest::test_runner::TestCaseError::fail)
     };
     runner.run(&situations, test).map_err(|error| match error {
@@ -35,7 +38,7 @@ fn search(
     })
 }
 
-fn holds(situations: BoxedStrategy<Situation>, property: Property) {
+fn holds<T: Debug>(situations: BoxedStrategy<T>, property: Property<T>) {
     let story = search(situations, property, Planner(None), 5_000).err().unwrap_or_default();
     assert!(story.is_empty(), "{story}");
 }
@@ -90,6 +93,12 @@ fn order_decides_nothing() {
     holds(arbitrary::situation(), properties::ignores_order);
 }
 
+/// Whatever changes, in whatever order: what is remembered is what would be read.
+#[test]
+fn a_planner_that_is_told_of_changes_plans_as_if_it_read_everything() {
+    holds(history(), properties::follows_changes);
+}
+
 #[test]
 fn equal_duties_are_spread_evenly() {
     holds(arbitrary::uniform(), properties::is_even);
@@ -109,16 +118,18 @@ fn moves_equal_the_lower_bound() {
 #[test]
 fn every_planted_mistake_is_caught_by_its_property() {
     for mutant in Mutant::ALL {
-        let (situations, property) = catcher(mutant);
         let planner = Planner(Some(mutant));
-        let found = search(situations, property, planner, 0);
+        let found = match catcher(mutant) {
+            Some((situations, property)) => search(situations, property, planner, 0),
+            None => search(history(), properties::follows_changes, planner, 0),
+        };
         assert!(found.is_err(), "{mutant:?} isn't caught: {}", mutant.story());
     }
 }
 
-/// The situations and the property that must catch a mistake.
-fn catcher(mutant: Mutant) -> (BoxedStrategy<Situation>, Property) {
-    match mutant {
+/// The situations and the property that must catch a mistake; nothing for those that only changes show.
+fn catcher(mutant: Mutant) -> Option<(BoxedStrategy<Situation>, Property<Situation>)> {
+    let caught: (_, Property<_>) = match mutant {
         Mutant::VersionsIgnored
         | Mutant::CapacityIgnored
         | Mutant::CordonIgnored
@@ -139,5 +150,7 @@ fn catcher(mutant: Mutant) -> (BoxedStrategy<Situation>, Property) {
         Mutant::InputOrder => (arbitrary::situation(), properties::ignores_order),
         Mutant::AllToOne => (arbitrary::fresh(), properties::is_even),
         Mutant::MovesTooMuch => (arbitrary::uniform(), properties::moves_least),
-    }
+        Mutant::LeaverForgotten | Mutant::ChangeUnread => return None,
+    };
+    Some(caught)
 }

@@ -33,7 +33,7 @@ pub fn situation() -> BoxedStrategy<Situation> {
         .boxed()
 }
 
-fn node(number: usize) -> BoxedStrategy<Node> {
+pub fn node(number: usize) -> BoxedStrategy<Node> {
     let families = btree_map(family(), support(), 1..4);
     let limits = (option::weighted(0.3, 0..30_u64), option::weighted(0.2, 0..8_u32));
     let state =
@@ -72,7 +72,7 @@ fn support() -> BoxedStrategy<FamilySupport> {
         .boxed()
 }
 
-fn duty(nodes: usize) -> BoxedStrategy<Duty> {
+pub fn duty(nodes: usize) -> BoxedStrategy<Duty> {
     let weight = prop_oneof![6 => Just(1_u64), 2 => 0..6_u64, 1 => 0..20_u64];
     // Now and then it runs on, or failed on, a node that is gone.
     let running = option::weighted(0.7, 0..nodes + 1);
@@ -113,7 +113,7 @@ fn duty(nodes: usize) -> BoxedStrategy<Duty> {
         .boxed()
 }
 
-fn policy() -> BoxedStrategy<Policy> {
+pub fn policy() -> BoxedStrategy<Policy> {
     let strategy = prop_oneof![
         4 => Just(Strategy::Even),
         2 => Just(Strategy::Weighted),

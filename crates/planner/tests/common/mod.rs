@@ -7,6 +7,7 @@
 
 pub mod arbitrary;
 pub mod hard;
+pub mod history;
 pub mod properties;
 
 use incumbent_planner::mutant::{Mutant, Planted};

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use incumbent_planner::mutant::Planted;
 use incumbent_planner::{
-    Duty, LeaderRule, Node, Pin, Plan, Reason, Rebalance, Rule, Situation, Why,
+    Duty, LeaderRule, Node, Pin, Plan, Reason, Rebalance, Rule, Situation, Why, plan_within,
 };
 
+use super::history::History;
 use super::{Planner, counts, remove};
 
 /// Nothing if it holds, otherwise what is wrong.
@@ -263,6 +265,27 @@ pub fn moves_least(planner: Planner, situation: &Situation) -> Verdict {
     must!(moves == homeless + bound, "{moves} moves where {homeless} + {bound} do");
     let starts = plan.moves.iter().filter(|step| step.why == Why::Homeless).count();
     must!(starts == homeless, "{starts} starts of {homeless}");
+    Ok(())
+}
+
+/// A planner that was told what changed makes the very plan, with as much work, that is made of everything.
+pub fn follows_changes(planner: Planner, history: &History) -> Verdict {
+    let planted = Planted::new(planner.0);
+    let mut kept = incumbent_planner::Planner::new(history.situation.clone()).planted(planted);
+    let mut before = kept.plan();
+    for (number, round) in history.rounds.iter().enumerate() {
+        if round.applied {
+            kept.apply(&before);
+        }
+        round.changes.iter().for_each(|change| change.tell(&mut kept));
+        let (plan, steps) = kept.plan_counted();
+        let whole = plan_within(kept.situation(), planted, None);
+        must!(
+            (&plan, steps) == (&whole.0, whole.1),
+            "round {number}: {plan:?} in {steps} steps, and of everything {whole:?}"
+        );
+        before = plan;
+    }
     Ok(())
 }
 
