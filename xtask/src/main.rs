@@ -2,6 +2,7 @@
 
 mod bench;
 mod clock;
+mod counts;
 mod dependencies;
 mod failures;
 mod process;
@@ -44,6 +45,12 @@ enum Command {
     Failures,
     /// Check the rules that no compiler knows: length of files, leftovers, paths of one machine.
     Style,
+    /// Count the instructions of the hot paths, and compare them with those that are checked in.
+    Counts {
+        /// Keep them as those to compare with.
+        #[arg(long)]
+        accept: bool,
+    },
     /// Start a private server for tests, print its variable, and stop it at the end of input or
     /// on Ctrl-C.
     Serve {
@@ -87,6 +94,10 @@ fn run(command: Command) -> Result<bool> {
         }
         Command::Failures => failures::check(&root),
         Command::Style => style::check(&root),
+        Command::Counts { accept: true } => counts::accept(&mut Context::new(root, false)),
+        Command::Counts { accept: false } => {
+            steps::run(&Context::new(root, false), &["counts".to_owned()])
+        }
         Command::Serve { server } => servers::serve(&server),
         Command::Bench { arguments } => bench::run(Context::new(root, false), &arguments),
     }

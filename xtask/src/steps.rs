@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::clock;
 use crate::step::{Context, Step, Verdict};
 use crate::summary::{self, Row};
-use crate::{failures, servers, style};
+use crate::{counts, failures, servers, style};
 
 /// All steps. Cheap ones come first, so that a slip is told soon.
 pub(crate) const ALL: &[Step] = &[
@@ -51,6 +51,11 @@ pub(crate) const ALL: &[Step] = &[
         about: "2,000 runs of whole nodes in virtual time (20,000 with --full), and their planted mistakes",
         run: proofs::drill,
     },
+    Step {
+        name: "counts",
+        about: "no hot path takes more instructions than were accepted",
+        run: counts::check,
+    },
     Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
     Step {
         name: "schemathesis",
@@ -81,7 +86,7 @@ pub(crate) const FULL: &[Step] = &[
 
 /// Steps that only compute. Tests mostly wait, so these run beside them, with what tests leave over of
 /// the processors.
-const BESIDE: &[&str] = &["sim", "mutants", "drill"];
+const BESIDE: &[&str] = &["sim", "mutants", "drill", "counts"];
 
 /// The steps that need the servers.
 const SERVED: &[&str] = &["tests", "s3", "fleet", "orms"];

@@ -2,6 +2,7 @@
 //! them, and that it loses none of them.
 
 mod crew;
+mod punctual;
 pub(crate) mod server;
 
 use std::time::Duration;
@@ -53,14 +54,14 @@ pub(crate) fn measure(arguments: &FleetArguments) -> Result<()> {
 }
 
 /// All nodes.
-struct Fleet {
+pub(crate) struct Fleet {
     cluster: String,
     nodes: usize,
     ships: Vec<Partner>,
 }
 
 impl Fleet {
-    fn start(url: &str, nodes: usize, processes: usize) -> Result<Self> {
+    pub(crate) fn start(url: &str, nodes: usize, processes: usize) -> Result<Self> {
         let cluster = format!("fleet-{nodes}-{}", clock::now().as_nanos());
         let processes = processes.clamp(1, nodes.max(1));
         let mut ships = Vec::new();
@@ -76,8 +77,8 @@ impl Fleet {
 
     /// The load of the server while nothing happens but beats. Fails if anything else did.
     async fn watch(&self, client: &Client, store: &OpenStore, window: Duration) -> Result<Load> {
-        let cluster = Cluster::new(store.clone(), &self.cluster)?;
-        self.settle(&cluster).await?;
+        let cluster = self.cluster(store)?;
+        self.settle(&cluster, Duration::from_secs(30)).await?;
         let leader = leader(&cluster).await?;
         let before = Load::read(client).await?;
         tokio::time::sleep(window).await;
@@ -88,8 +89,25 @@ impl Fleet {
         Ok(load)
     }
 
-    /// Waits until there is a leader, and all members are there for a while.
-    async fn settle(&self, cluster: &Cluster) -> Result<()> {
+    /// Its cluster, as somebody who looks on sees it.
+    pub(crate) fn cluster(&self, store: &OpenStore) -> Result<Cluster> {
+        Ok(Cluster::new(store.clone(), &self.cluster)?)
+    }
+
+    /// How late beats were since this was last asked, in milliseconds.
+    pub(crate) fn late(&mut self) -> Result<Vec<f64>> {
+        let mut late = Vec::new();
+        for ship in &mut self.ships {
+            let answer = ship.ask("late")?;
+            for micros in answer.split(' ').skip(1) {
+                late.push(micros.parse::<f64>()? / 1000.0);
+            }
+        }
+        Ok(late)
+    }
+
+    /// Waits until there is a leader, and all members are there for so long.
+    pub(crate) async fn settle(&self, cluster: &Cluster, still: Duration) -> Result<()> {
         let began = clock::now();
         loop {
             let alive = cluster.members().await?.iter().filter(|it| it.is_alive()).count();
@@ -100,11 +118,12 @@ impl Fleet {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         // Views are written and read, and the brackets around beats are narrow.
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        tokio::time::sleep(still).await;
         Ok(())
     }
 
-    fn end(mut self) -> Result<()> {
+    /// Ends all, and fails if one was lost before.
+    pub(crate) fn end(mut self) -> Result<()> {
         for ship in &mut self.ships {
             let lost = ship.ask("lost")?;
             ensure!(lost == "0", "{lost} nodes lost their membership");
@@ -117,7 +136,7 @@ impl Fleet {
 }
 
 /// Who leads the cluster, and in which term.
-async fn leader(cluster: &Cluster) -> Result<(String, u64)> {
+pub(crate) async fn leader(cluster: &Cluster) -> Result<(String, u64)> {
     let leader = cluster.leader("incumbent/leader").await?.context("nobody leads")?;
     Ok((leader.member.to_string(), leader.term))
 }

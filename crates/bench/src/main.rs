@@ -89,6 +89,11 @@ enum Command {
         node: String,
         /// How many duties there are.
         duties: usize,
+        /// Its ttl in milliseconds.
+        ttl: u64,
+        /// Whether a helper process sees its end.
+        #[arg(long)]
+        witness: bool,
     },
     /// One of the processes of a fleet; started by the benchmark itself.
     #[cfg(feature = "all-stores")]
@@ -129,8 +134,10 @@ fn main() -> Result<()> {
         #[cfg(feature = "all-stores")]
         Some(Command::Peers(peers)) => return peers::measure(peers),
         #[cfg(feature = "all-stores")]
-        Some(Command::Hand { url, cluster, node, duties }) => {
-            return duties::hand(url, cluster, node, *duties);
+        Some(Command::Hand { url, cluster, node, duties, ttl, witness }) => {
+            let ttl = std::time::Duration::from_millis(*ttl);
+            let manner = duties::Manner { ttl, witness: *witness };
+            return duties::hand(url, cluster, node, *duties, manner);
         }
         Some(Command::Player { url, cluster, node }) => return player::play(url, cluster, node),
         None => {}

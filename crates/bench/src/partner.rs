@@ -16,8 +16,14 @@ pub(crate) struct Partner {
 impl Partner {
     /// Starts one.
     pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
+        Self::start_with(arguments, &[])
+    }
+
+    /// The same with variables of its own.
+    pub(crate) fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -31,6 +37,12 @@ impl Partner {
         let mut player = Self::start(&["player", url, cluster, node])?;
         player.answer()?;
         Ok(player)
+    }
+
+    /// Its process.
+    #[cfg(feature = "all-stores")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn tell(&mut self, line: &str) -> Result<()> {
@@ -64,13 +76,23 @@ impl Drop for Partner {
 /// Microseconds from the moment in which one gives a lease up to the moment in which the other
 /// has it. It must be a new lease each time, because who gave one up stands back from it.
 pub(crate) fn hand_over(holder: &mut Partner, waiter: &mut Partner, lease: &str) -> Result<f64> {
+    // Until the other has seen who holds it, and waits for nothing but the push.
+    hand_over_after(holder, waiter, lease, Duration::from_millis(25))
+}
+
+/// The same once the other has waited for so long.
+pub(crate) fn hand_over_after(
+    holder: &mut Partner,
+    waiter: &mut Partner,
+    lease: &str,
+    settle: Duration,
+) -> Result<f64> {
     let stand = format!("stand {lease}");
     holder.ask(&stand)?;
     holder.ask("wait")?;
     waiter.ask(&stand)?;
     waiter.tell("wait")?;
-    // Until the other has seen who holds it, and waits for nothing but the push.
-    pause(Duration::from_millis(25));
+    pause(settle);
     let freed = holder.moment("free")?;
     let elected: u64 = waiter.answer()?.parse()?;
     waiter.ask("free")?;

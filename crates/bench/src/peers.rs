@@ -6,10 +6,14 @@ mod change;
 mod chart;
 mod contender;
 mod field;
+mod growth;
+mod hinting;
+mod idle;
 mod load;
 mod machine;
 mod measure;
 mod page;
+mod placement;
 mod player;
 mod section;
 mod servers;
@@ -19,8 +23,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
+use incumbent::clock;
 
-use self::contender::Contender;
+use self::contender::{Contender, Store};
 use self::field::{Deadline, Entrant, Field};
 use self::section::Section;
 use self::servers::Servers;
@@ -32,7 +37,7 @@ pub(crate) struct PeersArguments {
     #[arg(long)]
     quick: bool,
     /// Begin nothing new after so many minutes; what was measured by then is kept.
-    #[arg(long, default_value_t = 25, value_name = "N")]
+    #[arg(long, default_value_t = 33, value_name = "N")]
     minutes: u64,
     /// How many samples of each change of leaders; 30, or 3 with --quick.
     #[arg(long, value_name = "N")]
@@ -57,31 +62,45 @@ enum Measure {
     Pause,
     /// SIGTERM of the leader until another leads.
     Resign,
-    /// What a leader and a waiter of 1, 100 and 1,000 leases cost the server.
+    /// What a leader and a waiter of 1, 100, 1,000 and 10,000 leases cost the server.
     Load,
     /// Until 1,000 leases are taken by one process.
     Take,
     /// The store is away for 4 s and for 30 s.
     Away,
+    /// Memory and time of a processor of an idle process with many leases or duties.
+    Idle,
+    /// 1,000 and 10,000 duties on ten nodes, of which one is killed.
+    Duties,
+    /// Fleets of 10 to 3,000 nodes.
+    Growth,
+    /// Hand-overs on stores that push nothing, with hints between nodes and without.
+    Hints,
     /// "Do I lead?" against a bare read of the clock.
     Question,
 }
 
 /// The places in the page.
 #[cfg(test)]
-const KEYS: [&str; 9] =
-    ["machine", "kill", "pause", "overlap", "resign", "load", "take", "away", "question"];
+const KEYS: [&str; 13] = [
+    "machine", "kill", "pause", "overlap", "resign", "load", "take", "away", "idle", "duties",
+    "growth", "hints", "question",
+];
 
 impl Measure {
     /// Its share of the time, in what all of them take together.
     fn weight(self) -> u32 {
         match self {
             Self::Kill => 25,
-            Self::Pause => 27,
+            Self::Pause => 30,
             Self::Resign => 14,
-            Self::Load => 14,
-            Self::Take => 6,
-            Self::Away => 14,
+            Self::Load => 16,
+            Self::Take => 8,
+            Self::Away => 20,
+            Self::Idle => 14,
+            Self::Duties => 28,
+            Self::Growth => 36,
+            Self::Hints => 6,
             Self::Question => 1,
         }
     }
@@ -128,9 +147,11 @@ pub(crate) fn measure(arguments: &PeersArguments) -> Result<()> {
             continue;
         }
         println!("\n== {next:?}, {} s at most ==\n", span.as_secs());
+        let began = clock::now();
         for section in measure::take(next, &field, arguments.sizes(), Deadline::after(span)) {
             arguments.show(&section);
         }
+        println!("{next:?} took {} s", clock::now().since(began).as_secs());
     }
     Ok(())
 }
@@ -141,8 +162,25 @@ struct Sizes {
     samples: usize,
     takes: usize,
     absences: usize,
+    /// How many nodes die, one after another.
+    losses: usize,
+    /// The most leases and duties.
+    most: usize,
+    fleets: &'static [(Store, usize)],
     window: Duration,
 }
+
+const FLEETS: [(Store, usize); 6] = [
+    (Store::Postgres, 10),
+    (Store::Postgres, 100),
+    (Store::Postgres, 1000),
+    (Store::Redis, 1000),
+    (Store::Etcd, 1000),
+    (Store::Postgres, 3000),
+];
+
+const FEW: [(Store, usize); 4] =
+    [(Store::Postgres, 10), (Store::Postgres, 100), (Store::Redis, 10), (Store::Etcd, 10)];
 
 impl PeersArguments {
     fn wants(&self, contender: &Contender) -> bool {
@@ -153,12 +191,28 @@ impl PeersArguments {
     }
 
     fn sizes(&self) -> Sizes {
+        let few = self.samples.unwrap_or(3);
+        let quick = Sizes {
+            samples: few,
+            takes: 1,
+            absences: 1,
+            losses: 1,
+            most: 1000,
+            fleets: &FEW,
+            window: Duration::from_secs(10),
+        };
         if self.quick {
-            let window = Duration::from_secs(10);
-            return Sizes { samples: self.samples.unwrap_or(3), takes: 1, absences: 1, window };
+            return quick;
         }
-        let window = Duration::from_secs(20);
-        Sizes { samples: self.samples.unwrap_or(30), takes: 7, absences: 3, window }
+        Sizes {
+            samples: self.samples.unwrap_or(30),
+            takes: 7,
+            absences: 3,
+            losses: 3,
+            most: 10_000,
+            fleets: &FLEETS,
+            window: Duration::from_secs(20),
+        }
     }
 
     /// Prints it and keeps it. That it can't be kept is no reason to end.

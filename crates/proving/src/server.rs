@@ -4,6 +4,7 @@
 pub mod azurite;
 pub mod chromedriver;
 pub mod etcd;
+pub mod kubernetes;
 pub mod mariadb;
 pub mod moto;
 pub mod nats;
@@ -87,6 +88,12 @@ impl Server {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.site.port()
+    }
+
+    /// All processes that are parts of it.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Pid> {
+        self.site.processes()
     }
 
     /// Starts it with what it had, and waits until it answers.

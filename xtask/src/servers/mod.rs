@@ -1,7 +1,7 @@
 //! Private servers for the tests. What they are and how they run is in `crates/proving`; here they
 //! are installed, started and told to the tests.
 
-mod install;
+pub(crate) mod install;
 
 use std::io::Read;
 

@@ -6,8 +6,8 @@ use anyhow::Result;
 use incumbent_proving::server::moto;
 
 use super::cargo::plain;
-use crate::process;
 use crate::step::{Context, Step, Verdict};
+use crate::{counts, process};
 
 /// The simulator runs some 65 seeds a second on two idle cores; slow machines get more time.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
@@ -18,13 +18,16 @@ const DRILL: &str = "incumbent-drill";
 /// Building is hard work, and would disturb the tests.
 pub(super) const BUILD: Step = Step {
     name: "build",
-    about: "the simulator and the drill build",
+    about: "the simulator, the drill and the hot paths build",
     run: |context| {
         let built = plain(&mut context.cargo(&["build", "--release", "--package", SIM]))?;
         match built {
             // One after the other: built together they would share features, and be others.
             Verdict::Passed => {
-                plain(&mut context.cargo(&["build", "--release", "--package", DRILL]))
+                match plain(&mut context.cargo(&["build", "--release", "--package", DRILL]))? {
+                    Verdict::Passed => counts::build(context),
+                    other => Ok(other),
+                }
             }
             other => Ok(other),
         }

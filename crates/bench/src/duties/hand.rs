@@ -6,13 +6,24 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use incumbent::{Node, Serving, clock, family};
+use incumbent::{Node, Serving, clock, family, witness};
 
-/// Serves so many duties, and says how many run here and when the last of them started.
-pub(crate) fn hand(url: &str, cluster: &str, node: &str, duties: usize) -> Result<()> {
+use super::Manner;
+
+/// Serves so many duties, and says how many run here, when the last of them started, and how many have.
+pub(crate) fn hand(
+    url: &str,
+    cluster: &str,
+    node: &str,
+    duties: usize,
+    manner: Manner,
+) -> Result<()> {
+    if manner.witness {
+        witness::init()?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let count = Arc::new(Count::default());
-    let _serving = runtime.block_on(serve(url, cluster, node, duties, &count))?;
+    let _serving = runtime.block_on(serve(url, cluster, node, duties, manner, &count))?;
     println!("joined");
     let lines = std::thread::spawn({
         let count = Arc::clone(&count);
@@ -20,9 +31,10 @@ pub(crate) fn hand(url: &str, cluster: &str, node: &str, duties: usize) -> Resul
             for line in std::io::stdin().lock().lines() {
                 match line.as_deref() {
                     Ok("count") => println!(
-                        "{} {}",
+                        "{} {} {}",
                         count.running.load(Ordering::Acquire),
-                        count.last.load(Ordering::Acquire)
+                        count.last.load(Ordering::Acquire),
+                        count.started.load(Ordering::Acquire)
                     ),
                     _ => break,
                 }
@@ -42,6 +54,7 @@ pub(crate) fn hand(url: &str, cluster: &str, node: &str, duties: usize) -> Resul
 struct Count {
     running: AtomicUsize,
     last: AtomicU64,
+    started: AtomicUsize,
 }
 
 /// Counts as long as it lives.
@@ -50,6 +63,7 @@ struct Running(Arc<Count>);
 impl Running {
     fn new(count: &Arc<Count>) -> Self {
         count.last.fetch_max(clock::now().as_nanos(), Ordering::AcqRel);
+        count.started.fetch_add(1, Ordering::AcqRel);
         count.running.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(count))
     }
@@ -66,11 +80,12 @@ async fn serve(
     cluster: &str,
     node: &str,
     duties: usize,
+    manner: Manner,
     count: &Arc<Count>,
 ) -> Result<(Node, Serving)> {
     let store = incumbent::open(url).await?;
-    let builder =
-        Node::builder().cluster(cluster).name(node).rebalance_after(Duration::from_secs(5));
+    let builder = Node::builder().cluster(cluster).name(node).ttl(manner.ttl);
+    let builder = builder.rebalance_after(Duration::from_secs(5));
     let node = builder.join(store).await?;
     let names: Vec<String> = (0..duties).map(|number| format!("duty-{number}")).collect();
     let count = Arc::clone(count);

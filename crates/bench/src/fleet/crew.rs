@@ -7,14 +7,22 @@ use anyhow::Result;
 use incumbent::{Event, Node, Subscription};
 use tokio::task::JoinSet;
 
+use super::punctual::Punctual;
+
 /// Joins with so many nodes on one opened store, and keeps them until it is told to leave.
 pub(crate) fn crew(url: &str, cluster: &str, count: usize) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut nodes = runtime.block_on(join(url, cluster, count))?;
+    let store = Punctual::new(runtime.block_on(incumbent::open(url))?);
+    let mut nodes = runtime.block_on(join(&store, cluster, count))?;
     println!("joined");
     for line in std::io::stdin().lock().lines() {
         match line?.as_str() {
             "lost" => println!("{}", nodes.iter_mut().map(|node| node.1.lost()).sum::<usize>()),
+            // How late beats were since this was last asked.
+            "late" => {
+                let late: Vec<String> = store.take().iter().map(u64::to_string).collect();
+                println!("late {}", late.join(" "));
+            }
             "leave" => {
                 runtime.block_on(leave(std::mem::take(&mut nodes)))?;
                 println!("left");
@@ -26,8 +34,7 @@ pub(crate) fn crew(url: &str, cluster: &str, count: usize) -> Result<()> {
 }
 
 /// All at once, as after a deployment.
-async fn join(url: &str, cluster: &str, count: usize) -> Result<Vec<(Node, Ears)>> {
-    let store = incumbent::open(url).await?;
+async fn join(store: &Punctual, cluster: &str, count: usize) -> Result<Vec<(Node, Ears)>> {
     let mut joining = JoinSet::new();
     for number in 0..count {
         let builder = Node::builder()

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::contender::{Contender, Origin};
+use super::contender::{Contender, Origin, Store};
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -36,10 +36,20 @@ pub(crate) fn build(contender: &Contender) -> Result<Program> {
     match contender.origin {
         Origin::Ours => ours(),
         Origin::Cargo(name) => cargo(&sources.join("rust"), &built.join("rust"), name),
-        Origin::Go(name) => go(&sources.join(name), &built.join("bin").join(name)),
+        Origin::Go(name) => {
+            if contender.store == Store::Kubernetes {
+                go(&sources.join("apiserver"), &api_server()?)?;
+            }
+            go(&sources.join(name), &built.join("bin").join(name))
+        }
         Origin::Maven(name) => maven(&sources.join(name), &built.join(name)),
         Origin::Pip(name) => pip(&sources.join(name), &built.join(name)),
     }
+}
+
+/// Kubernetes' API server, which no package of the distribution brings.
+pub(crate) fn api_server() -> Result<PathBuf> {
+    Ok(target()?.join("peers/bin/apiserver"))
 }
 
 /// The workspace.
@@ -80,8 +90,9 @@ fn cargo(sources: &Path, built: &Path, name: &str) -> Result<Program> {
 }
 
 fn go(sources: &Path, program: &Path) -> Result<Program> {
-    let mut command = Command::new("go");
-    command.args(["build", "-o"]).arg(program).arg(".");
+    // Kubernetes' takes minutes, during which other things may run here.
+    let mut command = Command::new("nice");
+    command.args(["go", "build", "-o"]).arg(program).arg(".");
     run(command.current_dir(sources).env("GOFLAGS", "-mod=readonly"))?;
     Ok(Program::new(program.to_owned()))
 }

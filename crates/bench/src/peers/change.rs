@@ -65,12 +65,17 @@ pub(crate) fn samples(
                     done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(sample);
                 };
                 if let Err(error) = lane(field, entrant, change, deadline, next, note) {
-                    println!("{}: {error:#}", entrant.contender.label());
+                    field.fails(&entrant.contender, &format!("{error:#}"));
                 }
             });
         }
     });
-    Ok(done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if done.len() < wanted && deadline.is_over() {
+        let few = format!("time was over after {} of {wanted} samples", done.len());
+        field.fails(&entrant.contender, &few);
+    }
+    Ok(done)
 }
 
 /// A pair of processes of which the leader is changed again and again.

@@ -26,11 +26,20 @@ pub(crate) struct Field {
     /// Whoever measures something short, or starts a process, holds it: those of others would be in the way.
     quiet: Mutex<()>,
     named: AtomicUsize,
+    /// What couldn't be measured, and why, since this was last asked.
+    failures: Mutex<Vec<String>>,
 }
 
 impl Field {
     pub(crate) fn new(entrants: Vec<Entrant>, servers: Servers, ttl: Duration) -> Self {
-        Self { entrants, servers, ttl, quiet: Mutex::new(()), named: AtomicUsize::new(0) }
+        Self {
+            entrants,
+            servers,
+            ttl,
+            quiet: Mutex::new(()),
+            named: AtomicUsize::new(0),
+            failures: Mutex::default(),
+        }
     }
 
     /// Until this is dropped nobody else begins anything.
@@ -41,6 +50,26 @@ impl Field {
     /// A name that nothing has had in this run.
     pub(crate) fn name(&self, of: &str) -> String {
         format!("{of}{}", self.named.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// Something about one of them couldn't be measured.
+    pub(crate) fn fails(&self, who: &Contender, why: &str) {
+        self.fails_all(&format!("{}: {why}", who.label()));
+    }
+
+    /// The same about all, or about none of them.
+    pub(crate) fn fails_all(&self, why: &str) {
+        println!("{why}");
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        // Three lanes may fail for one reason.
+        if !failures.iter().any(|failure| failure == why) {
+            failures.push(why.to_owned());
+        }
+    }
+
+    /// What couldn't be measured since this was last asked.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        std::mem::take(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Starts a process while nothing else happens, once it has begun.
@@ -64,8 +93,8 @@ impl Field {
             for (entrant, thread) in running {
                 match thread.join() {
                     Ok(Ok(result)) => done.push((entrant.contender, result)),
-                    Ok(Err(error)) => println!("{}: {error:#}", entrant.contender.label()),
-                    Err(_) => println!("{}: its measurement panicked", entrant.contender.label()),
+                    Ok(Err(error)) => self.fails(&entrant.contender, &format!("{error:#}")),
+                    Err(_) => self.fails(&entrant.contender, "its measurement panicked"),
                 }
             }
             done

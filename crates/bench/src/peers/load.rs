@@ -105,7 +105,7 @@ pub(crate) fn take(field: &Field, entrant: &Entrant, leases: usize) -> Result<f6
 }
 
 /// When the last of them was led.
-fn all_led(player: &Player, leases: usize) -> Result<u64> {
+pub(super) fn all_led(player: &Player, leases: usize) -> Result<u64> {
     let deadline = Deadline::after(PATIENCE);
     let mut last = 0;
     for led in 0..leases {

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use super::build;
 use super::field::Field;
 use super::section::Section;
 use crate::question;
@@ -68,6 +69,10 @@ fn servers() -> String {
     .into_iter()
     .flatten()
     .collect();
+    let module = build::root().join("bench/peers/apiserver/go.mod");
+    let module = std::fs::read_to_string(module).unwrap_or_default();
+    let version = module.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    all.extend(version.map(|version| format!("Kubernetes API server {version}")));
     let package = ["--show", "--showformat=ZooKeeper ${Version}", "zookeeper"];
     if let Some(version) = ask("dpkg-query", &package) {
         all.push(version);

@@ -9,11 +9,17 @@ use super::contender::{Contender, Store};
 use super::field::{Deadline, Field};
 use super::load::{self, Load};
 use super::section::{self, Section, finite, shown, times_ours};
-use super::{Measure, Sizes, machine};
+use super::{Measure, Sizes, growth, hinting, idle, machine, placement};
 use crate::spread::Spread;
 
 /// Takes a measure of all.
 pub(super) fn take(measure: Measure, field: &Field, sizes: Sizes, until: Deadline) -> Vec<Section> {
+    let sections = sections(measure, field, sizes, until);
+    let failures = field.failures();
+    sections.into_iter().map(|section| section.noting(&failures)).collect()
+}
+
+fn sections(measure: Measure, field: &Field, sizes: Sizes, until: Deadline) -> Vec<Section> {
     match measure {
         Measure::Kill => {
             let found = changes(field, Change::Kill, sizes, until);
@@ -27,9 +33,15 @@ pub(super) fn take(measure: Measure, field: &Field, sizes: Sizes, until: Deadlin
             let title = "SIGTERM of the leader until another leads (median, and the worst)";
             vec![section::times("resign", title, &next(&found))]
         }
-        Measure::Load => vec![loads(field, sizes.window, until)],
+        Measure::Load => vec![loads(field, sizes.window, sizes.most, until)],
         Measure::Take => vec![takes(field, sizes.takes, until)],
         Measure::Away => vec![absences(field, sizes.absences, until)],
+        Measure::Duties => {
+            vec![placement::measure(field, sizes.losses, sizes.most, until)]
+        }
+        Measure::Idle => vec![idle::measure(field, sizes.window, sizes.most, until)],
+        Measure::Growth => vec![growth::measure(field, sizes.fleets, sizes.window, until)],
+        Measure::Hints => vec![hinting::measure(field, sizes.samples, until)],
         Measure::Question => machine::question().into_iter().collect(),
     }
 }
@@ -71,12 +83,16 @@ fn paused(found: &Found<Sample>) -> Vec<Section> {
     vec![first, section::cells("overlap", &head, &rows, Some((title, bars)))]
 }
 
-fn loads(field: &Field, window: Duration, until: Deadline) -> Section {
+fn loads(field: &Field, window: Duration, most: usize, until: Deadline) -> Section {
     let mut rows = Vec::new();
     let mut bars = Vec::new();
-    for leases in [1, 100, 1000] {
-        if until.is_over() {
-            break;
+    for leases in [1, 100, 1000, 10_000] {
+        if leases > most {
+            continue;
+        }
+        if until.left() < window {
+            field.fails_all(&format!("no time was left for {leases} leases"));
+            continue;
         }
         // A file has no server that could count.
         let able = |who: &Contender| who.store != Store::Sqlite && who.most >= leases;
@@ -134,8 +150,9 @@ fn takes(field: &Field, samples: usize, until: Deadline) -> Section {
     let able = |who: &Contender| who.most >= 1000;
     let mut found: Found<f64> = Vec::new();
     // By turns, so that whatever the machine does meets all.
-    for _ in 0..samples {
-        if until.is_over() {
+    for sample in 0..samples {
+        if until.is_over() && sample > 0 {
+            field.fails_all(&format!("time was over after {sample} of {samples} samples"));
             break;
         }
         for (who, took) in field.each(able, |entrant| load::take(field, entrant, 1000)) {
@@ -176,9 +193,12 @@ fn absences(field: &Field, samples: usize, until: Deadline) -> Section {
         for (span, absences) in spans.iter().zip(&mut all) {
             for sample in 0..samples {
                 // Each span is tried once at least.
-                if sample == 0 || !until.is_over() {
-                    absences.push(away::absence(field, entrant, *span)?);
+                if sample > 0 && until.is_over() {
+                    let few = format!("time was over after {sample} of {samples} absences");
+                    field.fails(&entrant.contender, &few);
+                    break;
                 }
+                absences.push(away::absence(field, entrant, *span)?);
             }
         }
         Ok(all)

@@ -100,6 +100,11 @@ impl Player {
         self.lines.try_iter().collect()
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal; says when.
     pub(crate) fn signal(&self, signal: Signal) -> Result<u64> {
         let at = clock::now().as_nanos();

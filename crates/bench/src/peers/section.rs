@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::change::LONGEST;
 use super::chart::{self, Bar};
-use super::contender::{Contender, Held, Store};
+use super::contender::{Contender, Held};
 use crate::spread::Spread;
 
 /// One measure.
@@ -15,6 +15,17 @@ pub(crate) struct Section {
     pub(crate) table: String,
     /// A chart as SVG, if one says more than the table.
     pub(crate) chart: Option<String>,
+}
+
+impl Section {
+    /// With what couldn't be measured below the table.
+    pub(super) fn noting(mut self, failures: &[String]) -> Self {
+        if !failures.is_empty() {
+            let table = self.table.trim_end();
+            self.table = format!("{table}\n\nNot measured: {}.\n", failures.join("; "));
+        }
+        self
+    }
 }
 
 /// Times in milliseconds; one that is missing took longer than anybody waits.
@@ -80,7 +91,7 @@ pub(crate) fn times_ours(all: &[(Contender, f64)], who: &Contender, value: f64) 
             let ratio = value / ours;
             if ratio >= 100.0 { format!("{ratio:.0} ×") } else { format!("{ratio:.2} ×") }
         }
-        _ if who.store == Store::Zookeeper => "no store of ours".to_owned(),
+        _ if !who.store.has_ours() => "no store of ours".to_owned(),
         _ => "–".to_owned(),
     }
 }
@@ -144,5 +155,13 @@ mod tests {
         assert!(rows[4].ends_with("| no store of ours |"), "{}", rows[4]);
         assert!(rows[5].contains("| – | – | – | 1 | 1 | – |"), "{}", rows[5]);
         assert!(chart.unwrap().contains("none within"));
+    }
+
+    #[test]
+    fn what_is_missing_stands_below_the_table() {
+        let section = || times("kill", "a title", &[(known("table"), vec![Some(1.0)])]);
+        assert_eq!(section().noting(&[]).table, section().table);
+        let noted = section().noting(&["a: too late".to_owned(), "b: gone".to_owned()]).table;
+        assert!(noted.ends_with("|\n\nNot measured: a: too late; b: gone.\n"), "{noted}");
     }
 }

@@ -5,16 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Context as _, Result, anyhow};
 use incumbent_proving::Server;
-use incumbent_proving::server::{etcd, postgres, redis, zookeeper};
+use incumbent_proving::server::{etcd, kubernetes, postgres, redis, zookeeper};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls};
 
+use super::build;
 use super::contender::{Contender, Store};
 
 /// Those that could be started.
 pub(crate) struct Servers {
     running: BTreeMap<Store, Server>,
+    /// What Kubernetes keeps its objects in.
+    _etcd: Option<Server>,
     files: TempDir,
     runtime: Runtime,
     /// To PostgreSQL, as its administrator.
@@ -37,11 +40,12 @@ impl Servers {
     pub(crate) fn start(wanted: &[&Contender]) -> Result<(Self, BTreeMap<Store, String>)> {
         let mut missing = BTreeMap::new();
         let mut running = BTreeMap::new();
+        let mut below = None;
         for store in Store::ALL {
             if store == Store::Sqlite || !wanted.iter().any(|it| it.store == store) {
                 continue;
             }
-            match catch_unwind(AssertUnwindSafe(|| serve(store))) {
+            match catch_unwind(AssertUnwindSafe(|| serve(store, &mut below))) {
                 Ok(server) => {
                     running.insert(store, server);
                 }
@@ -57,7 +61,7 @@ impl Servers {
             None => None,
         };
         let files = tempfile::Builder::new().prefix("incumbent-peers-").tempdir()?;
-        Ok((Self { running, files, runtime, administrator }, missing))
+        Ok((Self { running, _etcd: below, files, runtime, administrator }, missing))
     }
 
     /// Where a contender finds its store. On PostgreSQL each has a database of its own.
@@ -71,6 +75,7 @@ impl Servers {
             Store::Redis => redis::url(server()?),
             Store::Etcd => etcd::url(server()?),
             Store::Zookeeper => zookeeper::url(server()?),
+            Store::Kubernetes => kubernetes::url(server()?),
             Store::Postgres => {
                 let (port, database) = (server()?.port(), database(contender));
                 format!("postgres://{role}@127.0.0.1:{port}/{database}")
@@ -98,11 +103,16 @@ fn database(contender: &Contender) -> String {
     format!("peer_{}", contender.key.replace('-', "_"))
 }
 
-fn serve(store: Store) -> Server {
+fn serve(store: Store, below: &mut Option<Server>) -> Server {
     match store {
         Store::Redis => redis::start(&[]),
         Store::Etcd => etcd::start(&[]),
         Store::Zookeeper => zookeeper::start(),
+        Store::Kubernetes => {
+            let program = build::api_server().expect("a build directory");
+            let etcd = below.insert(etcd::start(&[]));
+            kubernetes::start(&program, etcd.port())
+        }
         Store::Postgres | Store::Sqlite => postgres::start(&[
             "max_connections=500",
             "shared_preload_libraries=pg_stat_statements",

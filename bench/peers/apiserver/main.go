@@ -1,0 +1,13 @@
+// A Kubernetes API server, built from the ordinary modules: what client-go's leader election needs.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() {
+	os.Exit(cli.Run(app.NewAPIServerCommand()))
+}
