@@ -55,6 +55,11 @@
 //! may not run them, is being emptied, or on which they failed. Everything else is rebalancing, and
 //! has the limits of [`Rebalance`].
 //!
+//! # After a change
+//!
+//! [`plan`] reads everything. A [`Planner`] remembers what it read, is told what changed, and makes the
+//! same plans.
+//!
 //! # How much work it is
 //!
 //! What fits nowhere is looked for once. Should that not be enough, the work ends at a limit, which
