@@ -356,6 +356,7 @@ impl Elector {
             record.bytes(),
             name.kind() != LeaseKind::Duty,
         );
+        let put = put.durable(fault!(self.config.planted, TakeNotDurable => false, true));
         let purpose = Purpose::Take(name.clone(), record);
         self.outbox.write(now, vec![put], purpose);
     }
