@@ -58,6 +58,7 @@ pub enum Mutant {
     LeaseDeleted,
     ReleaseNotScoped,
     TakeWithoutTrustCheck,
+    TakeNotDurable,
     FreedBeforeStopped,
     TermNotRaised,
     HintsRequired,
@@ -137,6 +138,7 @@ impl Mutant {
         Self::LeaseDeleted,
         Self::ReleaseNotScoped,
         Self::TakeWithoutTrustCheck,
+        Self::TakeNotDurable,
         Self::FreedBeforeStopped,
         Self::TermNotRaised,
         Self::HintsRequired,
@@ -259,6 +261,9 @@ impl Mutant {
             Self::LeaseDeleted => "a release deletes the lease record",
             Self::ReleaseNotScoped => "a release frees the lease whatever its term",
             Self::TakeWithoutTrustCheck => "trust is not checked again after a take succeeded",
+            Self::TakeNotDurable => {
+                "a take may be lost with the store's crash though it was acknowledged"
+            }
             Self::FreedBeforeStopped => "the lease is freed before the work under it stopped",
             Self::TermNotRaised => "a take keeps the term",
             Self::HintsRequired => "a waiting candidate reads only when a hint comes",

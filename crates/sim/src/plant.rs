@@ -115,7 +115,8 @@ fn named_for(mutant: Mutant) -> &'static str {
         Mutant::BeatOverClosed
         | Mutant::LeaveThenGoOn
         | Mutant::AliveDeleted
-        | Mutant::VanishedClosedAtOnce => "closing",
+        | Mutant::VanishedClosedAtOnce
+        | Mutant::TakeNotDurable => "closing",
         Mutant::LateTakeIgnored
         | Mutant::DoubtfulTakeForgotten
         | Mutant::FormerNameStays

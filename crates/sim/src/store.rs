@@ -37,11 +37,13 @@ pub(crate) struct Applied {
     pub(crate) writer: u64,
     /// Which attempt, by the stamp.
     pub(crate) attempt: u64,
+    /// Whether it has to survive the store's crash.
+    pub(crate) durable: bool,
 }
 
 impl Applied {
     fn by_nobody(key: Key, before: Option<Rc<Stored>>, after: Option<Rc<Stored>>) -> Self {
-        Self { key, before, after, writer: 0, attempt: 0 }
+        Self { key, before, after, writer: 0, attempt: 0, durable: true }
     }
 
     /// The record that was there, if one was and is of this kind.
@@ -186,6 +188,7 @@ impl ModelStore {
             after,
             writer: put.stamp.writer,
             attempt: put.stamp.attempt,
+            durable: put.durable,
         });
         Outcome::Applied(version)
     }

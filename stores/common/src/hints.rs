@@ -35,7 +35,7 @@ pub trait Listen: Send + Sync + 'static {
     fn listen(&self) -> impl Future<Output = Option<Self::Ear>> + Send;
 }
 
-/// A connection on which a server tells of changes. Dropping it closes it.
+/// A connection on which a server tells of changes, or its part of one that is there for reads too.
 pub trait Ear: Send + 'static {
     /// Hears the fresh channels too from now on, and the stale ones no longer. Ready when the server
     /// has said so; nothing if the connection is of no use any more.
@@ -123,6 +123,8 @@ async fn hear<L: Listen>(listen: &L, registry: &Registry, failures: &mut u32) ->
     loop {
         let wanted = registry.channels();
         if wanted.is_empty() {
+            // The connection may be there for more than this.
+            ear.tune(&wanted, &heard).await?;
             return Some(());
         }
         let (fresh, stale) = (&wanted - &heard, &heard - &wanted);

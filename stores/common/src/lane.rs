@@ -28,6 +28,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 pub use session::{Connect, Session};
+pub use shelf::Lent;
 
 use crate::failure::{Failure, Sent};
 use crate::locked::locked;
@@ -64,7 +65,7 @@ impl LaneOptions {
     /// For beats: what trust hangs on.
     #[must_use]
     pub fn beat(timeout: Duration) -> Self {
-        Self { patience: timeout.min(Self::BEAT), timeout, reserve: true }
+        Self { patience: timeout.min(Self::BEAT), timeout, reserve: false }
     }
 
     /// For all else.
@@ -133,6 +134,31 @@ impl<C: Connect> Lane<C> {
     pub fn on(self, runtime: &Handle) -> Self {
         locked(&self.inner.home).given = Some(runtime.clone());
         self
+    }
+
+    /// Whether a job would be sent at once. If not, a connection is made.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let inner = &self.inner;
+        if inner.settle_in().is_err() {
+            return false;
+        }
+        let ready = locked(&inner.shelf).first().is_some_and(|held| !held.session.has_ended());
+        if !ready {
+            locked(&inner.shelf).ask();
+            inner.tend();
+        }
+        ready
+    }
+
+    /// A connection of this lane for what lasts longer than a job and needs no turn.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, and none could be made.
+    pub async fn lend(&self) -> Result<Lent<C::Session>, StoreError> {
+        self.inner.settle_in()?;
+        self.inner.session().await.map(Lent)
     }
 
     /// Does a job. If the caller goes away, what was sent still runs to its end, and what was not

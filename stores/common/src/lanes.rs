@@ -8,10 +8,14 @@ use crate::failure::Sent;
 use crate::lane::{Connect, Lane, LaneOptions, Session};
 
 /// The three lanes of a store: beats, changes and reads never wait for each other.
+///
+/// A beat whose connection was lost goes over that for reads while it is being replaced. Where a
+/// connection doesn't tell when it breaks, that one may be as broken, so that beats have a second
+/// one of their own.
 pub struct Lanes<C: Connect> {
     beat: Lane<C>,
     change: Lane<C>,
-    watch: Lane<C>,
+    watch: Arc<Lane<C>>,
 }
 
 impl<C: Connect> Lanes<C> {
@@ -31,10 +35,20 @@ impl<C: Connect> Lanes<C> {
             }
         };
         Self {
-            beat: lane(store::Lane::Beat, LaneOptions::beat(timeout), first),
+            beat: lane(
+                store::Lane::Beat,
+                LaneOptions { reserve: !C::Session::WATCHED, ..LaneOptions::beat(timeout) },
+                first,
+            ),
             change: lane(store::Lane::Change, LaneOptions::other(timeout), None),
-            watch: lane(store::Lane::Watch, LaneOptions::other(timeout), None),
+            watch: Arc::new(lane(store::Lane::Watch, LaneOptions::other(timeout), None)),
         }
+    }
+
+    /// The lane for reads, over which a server may tell of changes as well.
+    #[must_use]
+    pub fn watch(&self) -> &Arc<Lane<C>> {
+        &self.watch
     }
 
     /// Does a job on one of them, as [`Lane::exchange`] does.
@@ -49,6 +63,11 @@ impl<C: Connect> Lanes<C> {
         sent: Sent,
     ) -> Result<Reply, StoreError> {
         let lane = match lane {
+            store::Lane::Beat
+                if C::Session::WATCHED && !self.beat.is_ready() && self.watch.is_ready() =>
+            {
+                &self.watch
+            }
             store::Lane::Beat => &self.beat,
             store::Lane::Change => &self.change,
             store::Lane::Watch => &self.watch,

@@ -36,7 +36,7 @@ pub use chain::chain;
 pub use connecting::{chance, first_of, within};
 pub use failure::{Failure, Sent};
 pub use hints::{Ear, Hints, Listen, Registry};
-pub use lane::{Connect, Lane, LaneOptions, Session};
+pub use lane::{Connect, Lane, LaneOptions, Lent, Session};
 pub use lanes::{Lanes, lane_name};
 pub use locked::locked;
 pub use names::check_name;

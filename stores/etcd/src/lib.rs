@@ -34,8 +34,8 @@
 //! - A write leaves this process once at most. What broke or timed out after that is unknown;
 //!   what never left, or what etcd refused before it proposed it, is unavailable.
 //! - The beat, the changes, the reads and the watches each have a connection of their own, which is
-//!   made in the background; the beat has another in reserve, to another endpoint if there are
-//!   several.
+//!   made in the background; a beat whose own is lost goes over that for reads, to another endpoint
+//!   if there are several.
 //! - Others are told of a change by a watch on keys that only such changes touch; beats wake
 //!   nobody. A watch that broke is taken up again, and then everyone is woken once.
 //! - etcd's leases are not used: expiry is the core's, judged by each watcher's own clock, so a

@@ -57,13 +57,18 @@ impl EtcdStore {
         // Each process begins elsewhere, so that not all of them load the first endpoint.
         let start = chance(options.endpoints.len());
         let shared = Arc::new(Shared { options, place, tokens });
-        let connect = || Arc::new(EtcdConnect::new(&shared, start));
-        let beat = connect();
+        let connect = |start| Arc::new(EtcdConnect::new(&shared, start));
+        let beat = connect(start);
         let first = beat.connect().await?;
-        let connect_lane = |lane| if lane == Lane::Beat { Arc::clone(&beat) } else { connect() };
+        let connect_lane = |lane| match lane {
+            Lane::Beat => Arc::clone(&beat),
+            Lane::Change => connect(start),
+            // Beats go over this too when their own is lost, perhaps with its endpoint.
+            Lane::Watch => connect(start + 1),
+        };
         let timeout = shared.options.timeout;
         let lanes = Lanes::new(connect_lane, timeout, Some(first), Some(&handle));
-        let hints = Hints::new(EtcdListen(connect()), Some(&handle));
+        let hints = Hints::new(EtcdListen(connect(start)), Some(&handle));
         Ok(Self { inner: Arc::new(Inner { shared, lanes, hints }) })
     }
 

@@ -21,7 +21,6 @@ fn a_beat_is_exactly_one_request() {
         let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
         let mut version = applied(&store, create("member/1", "{}")).await;
-        // The first beat has another connection made, to be kept in reserve.
         send(&store, Lane::Beat, vec![], vec![read("board")]).await.expect("a read");
         let before = proxy.quiet().await;
         let rounds = 20;
@@ -41,7 +40,7 @@ fn a_beat_is_exactly_one_request() {
 }
 
 #[test]
-fn each_lane_and_the_watches_have_a_connection_of_their_own_and_beats_one_in_reserve() {
+fn each_lane_and_the_watches_have_a_connection_of_their_own() {
     block_on(async {
         let proxy = Proxy::over(Wire::ETCD, server::shared_port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
@@ -51,7 +50,7 @@ fn each_lane_and_the_watches_have_a_connection_of_their_own_and_beats_one_in_res
                 send(&store, lane, vec![], vec![read("x")]).await.expect("a read");
             }
         }
-        assert_eq!(proxy.quiet().await.connections, 5);
+        assert_eq!(proxy.quiet().await.connections, 4);
         drop((hints, store));
     });
 }

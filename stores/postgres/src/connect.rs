@@ -7,7 +7,6 @@ use std::time::Duration;
 use incumbent_core::store::{Access, Lane, StoreError};
 use incumbent_store_common::{Connect, Sent, lane_name, within};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error};
 
@@ -22,9 +21,6 @@ use crate::{passfile, tls};
 /// The oldest server that has all that is used here.
 const OLDEST: i32 = 130_000;
 
-/// Whom a connection tells of the channels on which it hears something.
-pub(crate) type Told = mpsc::UnboundedSender<String>;
-
 /// Opens connections on the runtime on which the store was opened.
 #[derive(Clone)]
 pub(crate) struct PostgresConnect {
@@ -37,22 +33,12 @@ pub(crate) struct PostgresConnect {
 impl Connect for PostgresConnect {
     type Session = Session;
 
-    async fn connect(&self) -> Result<Session, StoreError> {
-        self.open(None).await
-    }
-
-    fn server(&self) -> String {
-        self.options.server()
-    }
-}
-
-impl PostgresConnect {
     /// A connection that is ready to be used, or why there is none.
-    pub(crate) async fn open(&self, told: Option<Told>) -> Result<Session, StoreError> {
+    async fn connect(&self) -> Result<Session, StoreError> {
         let (options, server) = (&self.options, self.options.server());
         let hosts = u32::try_from(options.config.get_hosts().len()).unwrap_or(1).max(1);
         let span = options.connect_timeout.saturating_mul(hosts);
-        let (line, pooled) = within(&server, "connecting", span, self.start(told)).await?;
+        let (line, pooled) = within(&server, "connecting", span, self.start()).await?;
         let probing = probe(line.client(), options, pooled);
         let (facts, present) =
             within(&server, "the first question", options.connect_timeout, probing).await?;
@@ -67,33 +53,39 @@ impl PostgresConnect {
         Ok(line.session(options, &self.handle, facts, tables, changes))
     }
 
+    fn server(&self) -> String {
+        self.options.server()
+    }
+}
+
+impl PostgresConnect {
     /// Connects with settings of our own; a pooler refuses them or forgets to pass them on.
-    async fn start(&self, told: Option<Told>) -> Result<(Line, bool), StoreError> {
+    async fn start(&self) -> Result<(Line, bool), StoreError> {
         let options = &self.options;
         let mut config = passfile::fill(options)?;
         let name = options.config.get_application_name().unwrap_or("incumbent");
         config.application_name(format!("{name} {}", self.purpose));
         config.ssl_mode(options.tls.mode.driver());
         if options.pooler == Pooler::Yes {
-            let line = self.dial(&config, told).await;
+            let line = self.dial(&config).await;
             return Ok((line.map_err(|error| self.fail(&error))?, true));
         }
         let mut direct = config.clone();
         direct.options(settings(options));
-        match self.dial(&direct, told.clone()).await {
+        match self.dial(&direct).await {
             Ok(line) => Ok((line, false)),
             Err(Trouble::Driver(error)) if refuses_settings(&error) => {
-                let line = self.dial(&config, told).await.map_err(|error| self.fail(&error))?;
+                let line = self.dial(&config).await.map_err(|error| self.fail(&error))?;
                 Ok((line, true))
             }
             Err(error) => Err(self.fail(&error)),
         }
     }
 
-    async fn dial(&self, config: &Config, told: Option<Told>) -> Result<Line, Trouble> {
+    async fn dial(&self, config: &Config) -> Result<Line, Trouble> {
         let connector = tls::connector(&self.options.tls).map_err(Trouble::Ours)?;
         let halves = config.connect(connector).await.map_err(Trouble::Driver)?;
-        Ok(Line::start(halves, &self.handle, told))
+        Ok(Line::start(halves, &self.handle))
     }
 
     fn fail(&self, trouble: &Trouble) -> StoreError {

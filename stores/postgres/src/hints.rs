@@ -1,28 +1,32 @@
-//! Tells subscribers that somebody changed something: LISTEN on a connection of its own.
+//! Tells subscribers that somebody changed something: LISTEN on the connection for reads.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use incumbent_core::store::StoreError;
-use incumbent_store_common::{Ear, Listen, within};
+use incumbent_store_common::{Ear, Lane, Lent, Listen, locked, within};
 use tokio::sync::mpsc;
 
 use crate::connect::PostgresConnect;
 use crate::session::Session;
 
+/// Listens on whatever connection there is for reads.
+pub(crate) struct PostgresListen(pub(crate) Arc<Lane<PostgresConnect>>);
+
 /// A connection that listens.
 pub(crate) struct PostgresEar {
-    session: Session,
-    heard: mpsc::UnboundedReceiver<String>,
+    lent: Lent<Session>,
+    heard: Option<mpsc::UnboundedReceiver<String>>,
 }
 
-impl Listen for PostgresConnect {
+impl Listen for PostgresListen {
     type Ear = PostgresEar;
 
     async fn listen(&self) -> Option<PostgresEar> {
-        let (told, heard) = mpsc::unbounded_channel();
-        let session = self.open(Some(told)).await.ok()?;
+        let lent = self.0.lend().await.ok()?;
+        let heard = locked(&lent.session().heard).take();
         // Listening through a pooler would make strangers' connections listen.
-        (!session.pooled).then_some(PostgresEar { session, heard })
+        (!lent.session().pooled && heard.is_some()).then_some(PostgresEar { lent, heard })
     }
 }
 
@@ -35,7 +39,11 @@ impl Ear for PostgresEar {
     }
 
     async fn hear(&mut self) -> Option<String> {
-        self.heard.recv().await
+        let heard = self.heard.as_mut()?;
+        tokio::select! {
+            told = heard.recv() => told,
+            () = self.lent.retired() => None,
+        }
     }
 
     async fn answers(&mut self) -> bool {
@@ -45,11 +53,19 @@ impl Ear for PostgresEar {
 
 impl PostgresEar {
     async fn tell(&self, sql: &str) -> Result<(), StoreError> {
-        let options = &self.session.options;
+        let session = self.lent.session();
         let telling = async {
-            let told = self.session.client().batch_execute(sql).await;
+            let told = session.client().batch_execute(sql).await;
             told.map_err(StoreError::unavailable)
         };
+        let options = &session.options;
         within(&options.server(), "listening", options.connect_timeout, telling).await
+    }
+}
+
+impl Drop for PostgresEar {
+    /// Whoever listens next may do so on the same connection.
+    fn drop(&mut self) {
+        *locked(&self.lent.session().heard) = self.heard.take();
     }
 }

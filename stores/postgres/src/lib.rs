@@ -22,7 +22,7 @@
 //! - Two tables, two views, seven functions and a trigger whose names start with `incumbent_` in the schema
 //!   `public`; `prefix=` and `schema=` choose others. They are made where the role may do that;
 //!   otherwise the error holds the SQL to run. Nothing else in the database is touched.
-//! - Up to five connections a process: two for beats, one each for changes, reads and push.
+//! - Three connections a process: one each for beats, for changes, and for reads and push.
 //!
 //! # What it promises
 //!
@@ -33,10 +33,11 @@
 //!   `lock_timeout` (1 s) for a row that an application's fenced transaction holds: then they
 //!   are refused, and what else was in the batch is done.
 //! - An acknowledged write survives a crash of the server. Where `synchronous_commit` is off, it
-//!   is turned on for incumbent's own writes; an unlogged table is refused.
+//!   is turned on for incumbent's own writes; an unlogged table is refused. Only what the core says
+//!   needn't survive is acknowledged sooner.
 //! - Others are told of a change by NOTIFY in the same transaction. Beats tell nobody. After a
 //!   lost connection everybody is woken once.
-//! - Connections are made in the background, and the beat has another in reserve. One on which an
+//! - Connections are made in the background, and a beat whose own is lost goes over that for reads. One on which an
 //!   exchange was given up isn't used until that is answered; another is made meanwhile.
 //! - Errors are unavailable only where the server said `ERROR` or nothing had been sent. A broken
 //!   connection, or a session that the server ended, leaves a write unknown.

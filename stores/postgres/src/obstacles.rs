@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::store::Obstacle;
+use incumbent_store_common::Connect as _;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
@@ -42,7 +43,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Asks on a connection of its own, which is closed afterwards.
 pub(crate) async fn find(connect: &PostgresConnect) -> Vec<Obstacle> {
     let finding = async {
-        let session = connect.open(None).await.ok()?;
+        let session = connect.connect().await.ok()?;
         let records = &connect.options.names.records;
         let rows = session.client().query_typed(&sql(records), &[(records, Type::TEXT)]).await;
         Some(rows.ok()?.iter().filter_map(|row| obstacle(row).ok()).collect())

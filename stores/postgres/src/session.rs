@@ -10,12 +10,12 @@ use std::time::Duration;
 use incumbent_core::store::Reply;
 use incumbent_store_common::{self as common, locked};
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, Socket, Statement};
 
-use crate::connect::{Told, has_tables};
+use crate::connect::has_tables;
 use crate::exchange::Job;
 use crate::facts::Facts;
 use crate::options::PostgresOptions;
@@ -37,6 +37,8 @@ pub(crate) struct Session {
     pub(crate) facts: Facts,
     /// Whether there are tables. Only who looks goes on without.
     pub(crate) tables: AtomicBool,
+    /// The channels on which something is told, until somebody listens.
+    pub(crate) heard: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
     client: Arc<Client>,
     handle: Handle,
     lost: watch::Receiver<bool>,
@@ -65,6 +67,7 @@ pub(crate) struct Line {
     client: Client,
     lost: watch::Receiver<bool>,
     end: oneshot::Sender<()>,
+    heard: mpsc::UnboundedReceiver<String>,
 }
 
 impl Line {
@@ -72,17 +75,17 @@ impl Line {
     pub(crate) fn start<T>(
         (client, connection): (Client, Connection<Socket, T>),
         handle: &Handle,
-        told: Option<Told>,
     ) -> Self
     where
         T: TlsStream + Unpin + Send + 'static,
     {
         let (end, ended) = oneshot::channel();
         let (losing, lost) = watch::channel(false);
+        let (told, heard) = mpsc::unbounded_channel();
         // The runtime is named: it is the one on which the store was opened, so nothing of this
         // lands on the application's (F17, F31).
         handle.spawn(run(connection, told, ended, losing));
-        Self { client, lost, end }
+        Self { client, lost, end, heard }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -107,6 +110,7 @@ impl Line {
             client: Arc::new(self.client),
             handle: handle.clone(),
             lost: self.lost,
+            heard: Mutex::new(Some(self.heard)),
             _end: self.end,
             texts: Arc::default(),
         }
@@ -209,7 +213,7 @@ impl common::Session for Session {
 /// Moves bytes until the connection ends, or nobody needs it any more.
 async fn run<T>(
     mut connection: Connection<Socket, T>,
-    told: Option<Told>,
+    told: mpsc::UnboundedSender<String>,
     mut ended: oneshot::Receiver<()>,
     lost: watch::Sender<bool>,
 ) where
@@ -217,7 +221,7 @@ async fn run<T>(
 {
     let mut running = pin!(async {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let (AsyncMessage::Notification(notification), Some(told)) = (message, &told) {
+            if let AsyncMessage::Notification(notification) = message {
                 let _ = told.send(notification.channel().to_owned());
             }
         }

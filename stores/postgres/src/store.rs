@@ -1,4 +1,4 @@
-//! The store itself: three lanes to the database, and a listener.
+//! The store itself: three lanes to the database, of which that for reads listens too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use crate::connect::PostgresConnect;
 use crate::exchange::Job;
 use crate::facts::Facts;
 use crate::fence;
+use crate::hints::PostgresListen;
 use crate::names::stored_cluster;
 use crate::obstacles;
 use crate::options::PostgresOptions;
@@ -28,7 +29,7 @@ struct Inner {
     options: Arc<PostgresOptions>,
     facts: Facts,
     lanes: Lanes<PostgresConnect>,
-    hints: Hints<PostgresConnect>,
+    hints: Hints<PostgresListen>,
     handle: Handle,
 }
 
@@ -69,7 +70,7 @@ impl PostgresStore {
         let span = options.statement_timeout + options.connect_timeout;
         let lane = |lane| Arc::new(connect(lane_name(lane)));
         let lanes = Lanes::new(lane, span, Some(first), Some(&handle));
-        let hints = Hints::new(connect("hints"), Some(&handle));
+        let hints = Hints::new(PostgresListen(Arc::clone(lanes.watch())), Some(&handle));
         Ok(Self { inner: Arc::new(Inner { options, facts, lanes, hints, handle }) })
     }
 

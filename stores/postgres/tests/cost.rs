@@ -18,7 +18,6 @@ fn a_beat_is_one_round_trip_from_the_first_on() {
     block_on(async {
         let proxy = Proxy::to(server.port()).await;
         let store = connect(&through(&proxy, &fresh())).await;
-        // From the first exchange on there is a connection in reserve.
         send(&store, Lane::Beat, vec![], vec![read("board")]).await.expect("a read");
         let before = proxy.quiet().await;
         let reply = send(&store, Lane::Beat, vec![create("member/m", 0)], reads()).await;

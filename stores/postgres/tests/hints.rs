@@ -6,8 +6,8 @@ mod common;
 
 use common::Server;
 use common::{
-    Hints, application, applied, beat, block_on, change, connect, create, eventually, fresh, send,
-    shared, through, write,
+    Hints, application, applied, beat, block_on, change, connect, create, eventually, fresh, read,
+    send, shared, through, write,
 };
 use incumbent_core::store::{Key, Lane, Outcome, Store, Write};
 use incumbent_proving::Proxy;
@@ -92,13 +92,14 @@ fn everyone_is_woken_once_after_the_connection_was_lost_and_hints_go_on() {
 }
 
 #[test]
-fn a_listener_survives_its_session_s_end_and_a_dropped_one_leaves_the_server() {
+fn a_listener_survives_its_session_s_end_and_goes_on_where_the_last_one_stopped() {
     block_on(async {
         let url = format!("{}&application_name=listening", shared());
         let store = connect(&url).await;
+        let writing = connect(&url.replace("=listening", "=writing")).await;
         let application = application(&url).await;
         let sessions =
-            "SELECT pid FROM pg_stat_activity WHERE application_name = 'listening hints'";
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'listening watch'";
         let hints = Hints::of(&store, "c").ready().await;
         let rows = application.query(sessions, &[]).await.expect("rows");
         assert_eq!(rows.len(), 1);
@@ -107,12 +108,35 @@ fn a_listener_survives_its_session_s_end_and_a_dropped_one_leaves_the_server() {
         application.execute(kill, &[&rows[0].get::<_, i32>(0)]).await.expect("a kill");
         eventually("a wake-up", || hints.count() > before).await;
         drop(hints);
-        for _ in 0..500 {
-            if application.query(sessions, &[]).await.expect("rows").is_empty() {
-                return;
+        // The connection stays, because reads go over it too.
+        let hints = Hints::of(&store, "c").ready().await;
+        let before = hints.count();
+        assert_eq!(write(&writing, create("k", 1)).await, Ok(applied(1)));
+        eventually("a hint", || hints.count() > before).await;
+        let rows = application.query(sessions, &[]).await.expect("rows");
+        assert_eq!(rows.len(), 1);
+    });
+}
+
+#[test]
+fn a_process_has_three_connections() {
+    block_on(async {
+        let url = format!("{}&application_name=counted", shared());
+        let store = connect(&url).await;
+        let application = application(&url.replace("=counted", "=counting")).await;
+        let hints = Hints::of(&store, "c").ready().await;
+        for attempt in 0..3 {
+            for lane in [Lane::Beat, Lane::Change, Lane::Watch] {
+                send(&store, lane, vec![], vec![read("k")]).await.expect("a read");
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            let created = write(&store, create(&format!("k/{attempt}"), attempt)).await;
+            assert_eq!(created, Ok(applied(attempt)));
         }
-        panic!("the session goes on though nobody listens");
+        let counting = "SELECT application_name FROM pg_stat_activity \
+                        WHERE application_name LIKE 'counted%' ORDER BY 1";
+        let rows = application.query(counting, &[]).await.expect("rows");
+        let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!(names, ["counted beat", "counted change", "counted watch"]);
+        drop((hints, store));
     });
 }

@@ -23,7 +23,7 @@
 //! - A server that keeps what it is told: `maxmemory-policy` must not evict keys without a time
 //!   to live, so anything but `allkeys-…`, and `appendonly yes` with `appendfsync always` if terms
 //!   are to survive the loss of power.
-//! - Five connections a process at most: two for beats, and one each for changes, reads and hints. [`RedisOptions::acl`] gives the least rights.
+//! - Four connections a process: one each for beats, changes, reads and hints. [`RedisOptions::acl`] gives the least rights.
 //!
 //! # What it promises
 //!

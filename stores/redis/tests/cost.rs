@@ -18,7 +18,6 @@ async fn a_beat_is_one_command_and_one_round_trip() {
     let store = open(&through(&proxy)).await;
     let reads = || vec![read("roster/a"), read("board")];
     send(&store, Lane::Beat, vec![create("member/a", 0)], reads()).await.unwrap();
-    // The connection in reserve comes up meanwhile.
     let (before, scripts) = (proxy.quiet().await, proxy.sent("EVAL"));
     let calls = || server.statistic("commandstats", "cmdstat_evalsha");
     let called = calls();

@@ -305,6 +305,7 @@ impl Leases {
             record.bytes(),
             name.kind() != LeaseKind::Duty,
         );
+        let put = put.durable(fault!(owner.config.planted, TakeNotDurable => false, true));
         let purpose = Purpose::from(LeaseErrand::Take(name.clone(), record));
         owner.outbox.write(now, vec![put], purpose);
     }

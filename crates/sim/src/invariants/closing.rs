@@ -1,13 +1,16 @@
 //! 3. No trust outlives closing (Left, Expired), or closing + ttl (Evicted); where the store forgot
-//!    the member, if who closed it had seen it alive.
+//!    the member, if who closed it had seen it alive. And nothing is written as if a crash of the
+//!    store might take it back but what ends trust that was over, or frees a lease.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use incumbent_core::MemberId;
-use incumbent_core::records::{MemberRecord, MemberState};
+use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 
 use super::knowledge::{Forgotten, Knowledge};
 use super::{Invariant, Landing, Step, Verdict};
+use crate::store::Applied;
 
 /// How a member was closed, and from which instant on it may trust no more.
 type Closed = (MemberState, u64);
@@ -41,6 +44,16 @@ impl Closing {
     }
 }
 
+/// Whether nothing but time is lost with it.
+fn may_be_lost(change: &Applied) -> bool {
+    if change.key.as_str().starts_with("lease/") {
+        return change.after::<LeaseRecord>().is_some_and(|record| record.holder.is_none());
+    }
+    let ended =
+        |record: Rc<MemberRecord>| matches!(record.state, MemberState::Left | MemberState::Expired);
+    change.key.as_str().starts_with("member/") && change.after().is_some_and(ended)
+}
+
 impl Invariant for Closing {
     fn started(&mut self, node: usize) {
         self.knowledge.started(node);
@@ -65,6 +78,9 @@ impl Invariant for Closing {
     }
 
     fn applied(&mut self, Landing { now, change, sender, .. }: Landing<'_>) -> Verdict {
+        if !change.durable && !may_be_lost(change) {
+            return Err(format!("{} was written as if a crash might take it back", change.key));
+        }
         if !change.key.as_str().starts_with("member/") {
             return Ok(());
         }

@@ -23,6 +23,22 @@ impl<S> Held<S> {
     }
 }
 
+/// A connection of a lane, used beside its jobs.
+pub struct Lent<S>(pub(super) Arc<Held<S>>);
+
+impl<S> Lent<S> {
+    /// The connection.
+    #[must_use]
+    pub fn session(&self) -> &S {
+        &self.0.session
+    }
+
+    /// Ready once the lane doesn't use it any more: it is lost, or another was made in its place.
+    pub async fn retired(&self) {
+        self.0.retired.cancelled().await;
+    }
+}
+
 /// What a lane has. A connection that is on neither list is lost.
 pub(super) struct Shelf<S> {
     /// How many there should be.

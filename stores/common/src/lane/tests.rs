@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use incumbent_core::store::{ErrorKind, Reply, StoreError};
+use incumbent_core::store::{self, ErrorKind, Reply, StoreError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Connect, IDLE, Lane, LaneOptions, Session};
 use crate::failure::{Failure, Sent};
+use crate::lanes::Lanes;
 use crate::locked::locked;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -415,7 +416,8 @@ async fn an_attempt_that_hangs_does_not_keep_the_next_from_being_made() {
 async fn who_waits_in_vain_has_another_attempt_made() {
     let server = Server::new(SECOND * 3600, SECOND / 10);
     let road = Arc::new(Road(Arc::clone(&server)));
-    let lane = Lane::new(&road, LaneOptions::beat(SECOND * 5), None);
+    let lane =
+        Lane::new(&road, LaneOptions { reserve: true, ..LaneOptions::beat(SECOND * 5) }, None);
     let mended = async {
         sleep(SECOND / 2).await;
         *locked(&server.connect) = SECOND / 2;
@@ -424,4 +426,24 @@ async fn who_waits_in_vain_has_another_attempt_made() {
     assert_eq!(answer, Err(ErrorKind::Unavailable));
     assert_eq!(send(&lane, 2).await, Ok(()));
     assert_eq!(server.seen(), [(2, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_beat_whose_connection_was_lost_goes_over_that_for_reads_until_there_is_another() {
+    let server = Server::new(SECOND * 5, SECOND / 10);
+    let road = Arc::new(Road(Arc::clone(&server)));
+    let lanes = Lanes::new(|_| Arc::clone(&road), SECOND * 60, None, None);
+    let beat =
+        async |job| timeout(SECOND, lanes.exchange(store::Lane::Beat, job, Sent::Write)).await;
+    let _ = beat(0).await;
+    sleep(SECOND * 10).await;
+    lanes.exchange(store::Lane::Watch, 1, Sent::Nothing).await.unwrap();
+    assert!(matches!(beat(2).await, Ok(Ok(_))));
+    assert_eq!(server.open(), 2, "none is kept in reserve");
+    server.broken.send_replace(1);
+    sleep(SECOND / 10).await;
+    assert!(matches!(beat(3).await, Ok(Ok(_))), "it had to wait for a connection");
+    sleep(SECOND * 10).await;
+    assert!(matches!(beat(4).await, Ok(Ok(_))));
+    assert_eq!(server.seen(), [(2, 1), (1, 2), (2, 3), (3, 4)]);
 }
