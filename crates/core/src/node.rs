@@ -89,6 +89,9 @@ pub struct Elector {
     running: BTreeMap<LeaseName, (MemberId, u64)>,
     watches: BTreeMap<MemberId, Watch>,
     timers: BTreeSet<(Moment, LeaseName)>,
+    /// Leases that wait for a beat to prove them; some of these may wait no more. A beat must not look at all
+    /// leases for them.
+    proving: BTreeSet<LeaseName>,
     to_look: BTreeSet<LeaseName>,
     leader: Option<Leading>,
     sweep: Sweep,
@@ -128,6 +131,7 @@ impl Elector {
             running: BTreeMap::new(),
             watches: BTreeMap::new(),
             timers: BTreeSet::new(),
+            proving: BTreeSet::new(),
             to_look: BTreeSet::new(),
             leader: None,
             sweep: Sweep::new(Random::new(writer)),

@@ -449,6 +449,7 @@ impl Elector {
         };
         lease.doubts.clear();
         lease.stage = Stage::Proving(term, member.attempts());
+        self.proving.insert(name.clone());
         member.beat_soon(now);
         self.arm(name, Moment::NEVER);
     }

@@ -7,7 +7,7 @@ use super::{
     ElectionEvent, Elector, LeaseName, LeaseRecord, LossCause, MemberId, MemberRecord, Moment,
     Mutant, Purpose, RequestId,
 };
-use crate::lease::{Doubt, Known, Lease, Stage};
+use crate::lease::{Doubt, Known, Stage};
 use crate::mutant::fault;
 use crate::names::LeaseKind;
 use crate::outbox::{Answered, Pending, first_read, first_write};
@@ -146,11 +146,13 @@ impl Elector {
     }
 
     fn arm_proving(&mut self, now: Moment) {
-        let proving = |lease: &&Lease| matches!(lease.stage, Stage::Proving(..));
-        let names: Vec<LeaseName> =
-            self.leases.values().filter(proving).map(|lease| lease.name.clone()).collect();
+        let names = std::mem::take(&mut self.proving);
         for name in names {
-            self.arm(&name, now);
+            let lease = self.leases.get(&name);
+            if lease.is_some_and(|lease| matches!(lease.stage, Stage::Proving(..))) {
+                self.arm(&name, now);
+                self.proving.insert(name);
+            }
         }
     }
 
