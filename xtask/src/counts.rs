@@ -34,7 +34,8 @@ type Counts = Vec<(String, f64)>;
 pub(crate) fn build(context: &Context) -> Result<Verdict> {
     let arguments = ["build", "--release", "--package", "incumbent-bench"];
     let mut command = context.cargo(&arguments);
-    let ran = process::run(command.args(["--bin", "incumbent-counts"]), PATIENCE, |_| {})?;
+    command.args(["--features", "valgrind", "--bin", "incumbent-counts"]);
+    let ran = process::run(&mut command, PATIENCE, |_| {})?;
     Ok(if ran.success { Verdict::Passed } else { Verdict::Failed(ran.story) })
 }
 

@@ -98,7 +98,7 @@ struct Tally {
 pub(crate) struct Recovery {
     pub(crate) duties: usize,
     /// From the kill until the member was closed.
-    closed: Duration,
+    pub(crate) closed: Duration,
     /// From the kill until the last of its duties had started elsewhere.
     pub(crate) running: Duration,
     /// How many duties started anywhere until then.

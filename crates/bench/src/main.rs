@@ -24,6 +24,8 @@ mod stores;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
+#[cfg(feature = "all-stores")]
+use incumbent::witness::Status;
 
 use crate::report::Report;
 
@@ -91,7 +93,7 @@ enum Command {
         duties: usize,
         /// Its ttl in milliseconds.
         ttl: u64,
-        /// Whether a helper process sees its end.
+        /// A helper process sees its end, which `main` has started.
         #[arg(long)]
         witness: bool,
     },
@@ -119,6 +121,13 @@ enum Command {
 }
 
 fn main() -> Result<()> {
+    // Before anything else, because the helper is this program once more, under another name and without arguments.
+    let mut words = std::env::args();
+    if words.next().is_some_and(|name| name == "incumbent-witness")
+        || words.any(|word| word == "--witness")
+    {
+        incumbent::witness::init()?;
+    }
     let arguments = Arguments::parse();
     match &arguments.command {
         #[cfg(feature = "all-stores")]
@@ -135,9 +144,11 @@ fn main() -> Result<()> {
         Some(Command::Peers(peers)) => return peers::measure(peers),
         #[cfg(feature = "all-stores")]
         Some(Command::Hand { url, cluster, node, duties, ttl, witness }) => {
+            let status = incumbent::witness::status();
+            let there = matches!(status, Status::Starting | Status::Ready);
+            anyhow::ensure!(there || !witness, "there is no witness: {status:?}");
             let ttl = std::time::Duration::from_millis(*ttl);
-            let manner = duties::Manner { ttl, witness: *witness };
-            return duties::hand(url, cluster, node, *duties, manner);
+            return duties::hand(url, cluster, node, *duties, ttl);
         }
         Some(Command::Player { url, cluster, node }) => return player::play(url, cluster, node),
         None => {}

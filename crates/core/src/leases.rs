@@ -44,6 +44,9 @@ pub(crate) struct Leases {
     watches: BTreeMap<MemberId, Watch>,
     timers: BTreeSet<(Moment, LeaseName)>,
     to_look: BTreeSet<LeaseName>,
+    /// Leases that wait for a beat to prove them; some of these may wait no more. A beat must not look
+    /// at all leases for them.
+    proving: BTreeSet<LeaseName>,
     /// The term in which this node leads the cluster.
     leads: Option<u64>,
     /// Something was won since that was last asked.
@@ -110,6 +113,7 @@ impl Leases {
             watches: BTreeMap::new(),
             timers: BTreeSet::new(),
             to_look: BTreeSet::new(),
+            proving: BTreeSet::new(),
             leads: None,
             won: false,
             moved: VecDeque::new(),
@@ -393,11 +397,12 @@ impl Leases {
 
     /// Looks after those that wait for a beat of this member.
     pub(crate) fn arm_proving(&mut self, now: Moment) {
-        let proving = |lease: &&Lease| matches!(lease.stage, Stage::Proving(..));
-        let names: Vec<LeaseName> =
-            self.leases.values().filter(proving).map(|lease| lease.name.clone()).collect();
-        for name in names {
-            self.arm(&name, now);
+        for name in std::mem::take(&mut self.proving) {
+            let lease = self.leases.get(&name);
+            if lease.is_some_and(|lease| matches!(lease.stage, Stage::Proving(..))) {
+                self.arm(&name, now);
+                self.proving.insert(name);
+            }
         }
     }
 

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use incumbent::{Node, Serving, clock, family, witness};
-
-use super::Manner;
+use incumbent::{Node, Serving, clock, family};
 
 /// Serves so many duties, and says how many run here, when the last of them started, and how many have.
 pub(crate) fn hand(
@@ -16,14 +14,11 @@ pub(crate) fn hand(
     cluster: &str,
     node: &str,
     duties: usize,
-    manner: Manner,
+    ttl: Duration,
 ) -> Result<()> {
-    if manner.witness {
-        witness::init()?;
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let count = Arc::new(Count::default());
-    let _serving = runtime.block_on(serve(url, cluster, node, duties, manner, &count))?;
+    let _serving = runtime.block_on(serve(url, cluster, node, duties, ttl, &count))?;
     println!("joined");
     let lines = std::thread::spawn({
         let count = Arc::clone(&count);
@@ -80,11 +75,11 @@ async fn serve(
     cluster: &str,
     node: &str,
     duties: usize,
-    manner: Manner,
+    ttl: Duration,
     count: &Arc<Count>,
 ) -> Result<(Node, Serving)> {
     let store = incumbent::open(url).await?;
-    let builder = Node::builder().cluster(cluster).name(node).ttl(manner.ttl);
+    let builder = Node::builder().cluster(cluster).name(node).ttl(ttl);
     let builder = builder.rebalance_after(Duration::from_secs(5));
     let node = builder.join(store).await?;
     let names: Vec<String> = (0..duties).map(|number| format!("duty-{number}")).collect();

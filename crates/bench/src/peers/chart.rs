@@ -31,7 +31,7 @@ pub(crate) fn svg(title: &str, bars: &[Bar]) -> String {
         let share = (value.max(1e-9).log10() - low) / (high - low).max(1.0);
         LEFT + span * share.clamp(0.0, 1.0)
     };
-    let height = 46.0 + ROW * bars.len() as f64;
+    let height = 62.0 + ROW * bars.len() as f64;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" \
          font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
@@ -44,7 +44,7 @@ pub(crate) fn svg(title: &str, bars: &[Bar]) -> String {
         let _ = writeln!(
             text,
             "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"30\" y2=\"{:.1}\" stroke=\"#dddddd\"/>",
-            height - 10.0
+            height - 26.0
         );
         power += 1.0;
     }
@@ -52,6 +52,12 @@ pub(crate) fn svg(title: &str, bars: &[Bar]) -> String {
         let y = 34.0 + ROW * at as f64;
         row(&mut text, bar, y, &place);
     }
+    let _ = writeln!(
+        text,
+        "<text x=\"{LEFT}\" y=\"{:.1}\" font-size=\"11\" fill=\"#777777\">each grey line is ten times the one \
+         before it</text>",
+        height - 10.0
+    );
     text.push_str("</svg>\n");
     text
 }
@@ -87,7 +93,8 @@ fn row(text: &mut String, bar: &Bar, y: f64, place: &impl Fn(f64) -> f64) {
     }
     let _ = writeln!(
         text,
-        "<text x=\"{:.1}\" y=\"{middle:.1}\" fill=\"#444444\">{behind}</text>",
+        "<text x=\"{:.1}\" y=\"{middle:.1}\" fill=\"#444444\" stroke=\"#ffffff\" stroke-width=\"4\" \
+         paint-order=\"stroke\">{behind}</text>",
         end + 6.0
     );
 }

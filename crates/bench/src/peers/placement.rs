@@ -23,7 +23,7 @@ const LEASES: usize = 1000;
 /// What a round of so many duties takes at the least, so that none is begun that can't end.
 const ROUND: Duration = Duration::from_secs(45);
 
-/// Each with how many samples were taken of how many.
+/// Of ours on PostgreSQL, and of peers what is nearest to it.
 pub(super) fn measure(field: &Field, samples: usize, most: usize, until: Deadline) -> Section {
     let mut rows = Vec::new();
     let mut bars = Vec::new();
@@ -46,12 +46,15 @@ pub(super) fn measure(field: &Field, samples: usize, most: usize, until: Deadlin
                 }
             };
             let times = Spread::new(recoveries.iter().map(|it| millis(it.running)).collect());
+            let closed = Spread::new(recoveries.iter().map(|it| millis(it.closed)).collect());
             let moves = recoveries.iter().map(|it| it.moves as f64 / it.duties.max(1) as f64);
             let moves = Spread::new(moves.collect());
             let proof = if witness { "its witness's" } else { "none: its ttl passes" };
             let what = format!("{duties} duties, one of {NODES} nodes");
             let moved = format!("{:.2} × what it ran", moves.quantile(1.0));
-            row(&mut rows, &mut bars, who, &what, proof, moved, &times);
+            bars.push(bar(&who, &format!("{duties} duties"), witness, &times));
+            let cells = cells(&what, proof, &shown(closed.median()), moved, &times);
+            rows.push((who, cells));
         }
     }
     // One process holds all, since nothing places them, and another waits for all.
@@ -62,44 +65,40 @@ pub(super) fn measure(field: &Field, samples: usize, most: usize, until: Deadlin
             let times = Spread::new(vec![took]);
             let what = format!("{LEASES} leases, all of one process of two");
             let moved = format!("all {LEASES}");
-            row(&mut rows, &mut bars, who, &what, "none: its ttl passes", moved, &times);
+            bars.push(bar(&who, &format!("{LEASES} leases"), false, &times));
+            rows.push((who, cells(&what, "none: its ttl passes", "–", moved, &times)));
         }
     } else if field.entrants.iter().any(|entrant| able(&entrant.contender)) {
         field.fails_all("no time was left for the leases of peers");
     }
-    let head = ["what died", "proof of death", "median", "max", "samples", "moved, at most"];
+    let head = [
+        "what died",
+        "proof of death",
+        "seen to be dead after, median",
+        "all run again after, median",
+        "max",
+        "samples",
+        "moved, at most",
+    ];
     let title = "kill -9 of a process with many duties until all run again, ttl 10 s";
     section::cells("duties", &head, &rows, Some((title, bars)))
 }
 
-type Rows = Vec<(Contender, Vec<String>)>;
+fn cells(what: &str, proof: &str, closed: &str, moved: String, times: &Spread) -> Vec<String> {
+    let [median, most] = [0.5, 1.0].map(|share| shown(times.quantile(share)));
+    let count = times.len().to_string();
+    [what, proof, closed, &median, &most, &count, &moved].map(str::to_owned).to_vec()
+}
 
-fn row(
-    rows: &mut Rows,
-    bars: &mut Vec<Bar>,
-    who: Contender,
-    what: &str,
-    proof: &str,
-    moved: String,
-    times: &Spread,
-) {
-    let [median, most] = [0.5, 1.0].map(|share| times.quantile(share));
-    let cells = [what, proof, &shown(median), &shown(most), &times.len().to_string(), &moved];
-    rows.push((who, cells.map(str::to_owned).to_vec()));
-    let (count, _) = what.split_once(',').unwrap_or((what, ""));
-    let witness = if proof.starts_with("its") { ", witness" } else { "" };
-    let label = if who.is_ours() {
-        format!("{}, {count}{witness}", who.title)
-    } else {
-        format!("{}, {count}", who.title)
-    };
-    bars.push(Bar {
-        label,
-        value: finite(median),
-        most: finite(most),
-        text: shown(median),
+fn bar(who: &Contender, what: &str, witness: bool, times: &Spread) -> Bar {
+    let witness = if witness { ", witness" } else { "" };
+    Bar {
+        label: format!("{}, {what}{witness}", who.title),
+        value: finite(times.median()),
+        most: finite(times.quantile(1.0)),
+        text: shown(times.median()),
         ours: who.is_ours(),
-    });
+    }
 }
 
 /// Nodes of one fleet that die one after another.

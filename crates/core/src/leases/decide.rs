@@ -405,6 +405,7 @@ impl Leases {
         };
         lease.doubts.clear();
         lease.stage = Stage::Proving(term, member.attempts());
+        self.proving.insert(name.clone());
         member.beat_soon(now);
         self.arm(name, Moment::NEVER);
     }
