@@ -2,7 +2,6 @@
 
 use std::future::Pending;
 use std::sync::Arc;
-use std::time::Duration;
 
 use incumbent::{Duty, Guarded, Loss, Moment, Term, WorkResult, clock};
 use serde_json::json;
