@@ -34,7 +34,6 @@ pub(crate) const ALL: &[Step] = &[
     },
     Step { name: "tests", about: "unit and integration tests of all crates", run: suite::run },
     Step { name: "doctests", about: "examples in the documentation run", run: cargo::doctests },
-    Step { name: "docs", about: "the documentation builds without a warning", run: cargo::docs },
     Step {
         name: "readme",
         about: "the README's first example is a program that runs, and hands over",
@@ -51,6 +50,7 @@ pub(crate) const ALL: &[Step] = &[
         about: "2,000 runs of whole nodes in virtual time (20,000 with --full), and their planted mistakes",
         run: proofs::drill,
     },
+    Step { name: "docs", about: "the documentation builds without a warning", run: cargo::docs },
     Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
     Step {
         name: "schemathesis",
@@ -81,7 +81,7 @@ pub(crate) const FULL: &[Step] = &[
 
 /// Steps that only compute. Tests mostly wait, so these run beside them, with what tests leave over of
 /// the processors.
-const BESIDE: &[&str] = &["sim", "mutants", "drill"];
+const BESIDE: &[&str] = &["sim", "mutants", "drill", "docs"];
 
 /// The steps that need the servers.
 const SERVED: &[&str] = &["tests", "s3", "fleet", "orms"];
