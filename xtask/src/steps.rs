@@ -34,7 +34,6 @@ pub(crate) const ALL: &[Step] = &[
     },
     Step { name: "tests", about: "unit and integration tests of all crates", run: suite::run },
     Step { name: "doctests", about: "examples in the documentation run", run: cargo::doctests },
-    Step { name: "docs", about: "the documentation builds without a warning", run: cargo::docs },
     Step {
         name: "readme",
         about: "the README's first example is a program that runs, and hands over",
@@ -56,6 +55,7 @@ pub(crate) const ALL: &[Step] = &[
         about: "no hot path takes more instructions than were accepted",
         run: counts::check,
     },
+    Step { name: "docs", about: "the documentation builds without a warning", run: cargo::docs },
     Step { name: "demo", about: "the demonstration runs to its end", run: proofs::demo },
     Step {
         name: "schemathesis",
@@ -86,7 +86,7 @@ pub(crate) const FULL: &[Step] = &[
 
 /// Steps that only compute. Tests mostly wait, so these run beside them, with what tests leave over of
 /// the processors.
-const BESIDE: &[&str] = &["sim", "mutants", "drill", "counts"];
+const BESIDE: &[&str] = &["sim", "mutants", "drill", "counts", "docs"];
 
 /// The steps that need the servers.
 const SERVED: &[&str] = &["tests", "s3", "fleet", "orms"];

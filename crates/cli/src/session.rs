@@ -138,7 +138,7 @@ fn refuse_nothing(given: Option<&str>, origin: &Origin) -> Outcome {
         }
     };
     Err(Failure::usage(format!(
-        "{origin} is empty, which is probably a variable that is not set: {remedy} if the default \
+        "{origin} is empty; probably a variable is not set: {remedy} if the default \
          is meant"
     )))
 }

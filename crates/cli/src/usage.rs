@@ -29,7 +29,7 @@ fn refuse_blanks_of(command: &Command, matches: &ArgMatches) -> Outcome {
         if is_blank(argument, matches) {
             let or = if argument.is_required_set() { "" } else { ", or leave it out" };
             return Err(Failure::usage(format!(
-                "{argument} is empty, which is probably a variable that is not set: say what is \
+                "{argument} is empty; probably a variable is not set: say what is \
                  meant{or}"
             )));
         }

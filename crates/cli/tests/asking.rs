@@ -114,7 +114,7 @@ fn o35_what_was_asked_for_is_listed_and_taken_back() {
     // Nothing is taken back if one of them isn't there.
     trial.run(&["intents", "--withdraw", &drain, "--withdraw", "nosuch"]).ends_with(1);
     let short = ["intents", "--withdraw", &drain[..8], "--withdraw", &freeze];
-    trial.run(&short).succeeds().says(&["is taken back: drain billing-1", "freeze"]);
+    trial.run(&short).succeeds().says(&["is withdrawn: drain billing-1", "freeze"]);
     let again = trial.run(&["intents", "--withdraw", &drain, "--json"]).succeeds().json();
     assert_eq!(again["intents"][0]["withdrawn"], false);
     trial.run(&["undrain", "billing-1"]).succeeds().says(&["nothing to withdraw"]);

@@ -1,11 +1,7 @@
 //! Several clusters of one store in one page, in a real browser.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "this is test code, helpers too"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 #[allow(dead_code, reason = "it has more than is needed here")]

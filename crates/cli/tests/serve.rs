@@ -108,26 +108,44 @@ fn until(file: &File) -> Moment {
     Moment::from_nanos(u64::from_le_bytes(bytes))
 }
 
+/// A client that holds the lease by the first server, and another that waits for it by the second.
+struct Stage {
+    first: Server,
+    _second: Server,
+    holder: Hold,
+    elected: Value,
+    /// The holder's trust file.
+    file: File,
+    waiter: Hold,
+}
+
+impl Stage {
+    fn new(trial: &Trial) -> Self {
+        let (first, second) = (Server::start(trial, "one"), Server::start(trial, "two"));
+        let mut holder = first.hold("a");
+        let elected = holder.until("elected");
+        let file = File::open(elected["trust_file"].as_str().unwrap()).unwrap();
+        let mut waiter = second.hold("b");
+        waiter.until("waiting");
+        Self { first, _second: second, holder, elected, file, waiter }
+    }
+}
+
 #[test]
 fn the_death_of_the_server_proves_nothing_about_its_clients() {
     let trial = Trial::with_store();
-    let (mut first, second) = (Server::start(&trial, "one"), Server::start(&trial, "two"));
-    let mut holder = first.hold("a");
-    let elected = holder.until("elected");
-    let file = File::open(elected["trust_file"].as_str().unwrap()).unwrap();
-    let mut waiter = second.hold("b");
-    waiter.until("waiting");
-    let told = until(&file);
-    first.child.kill().unwrap();
-    first.child.wait().unwrap();
+    let mut stage = Stage::new(&trial);
+    let told = until(&stage.file);
+    stage.first.child.kill().unwrap();
+    stage.first.child.wait().unwrap();
     // The client goes on, by its file alone, for as long as that says.
-    assert!(until(&file) >= told && clock::now() < until(&file));
-    let told = until(&file);
-    waiter.until("elected");
+    assert!(until(&stage.file) >= told && clock::now() < until(&stage.file));
+    let told = until(&stage.file);
+    stage.waiter.until("elected");
     assert!(clock::now() >= told, "somebody else was elected while the client trusted");
     // F70: who is started again neither adopts nor closes what was its predecessor's.
     let again = Server::start(&trial, "one");
-    let hold = elected["hold"].as_str().unwrap();
+    let hold = stage.elected["hold"].as_str().unwrap();
     assert_eq!(again.status(&format!("/v1/holds/{hold}")), "404");
 }
 
@@ -135,22 +153,17 @@ fn the_death_of_the_server_proves_nothing_about_its_clients() {
 #[test]
 fn a_server_that_is_told_to_end_hands_over_in_order() {
     let trial = Trial::with_store();
-    let (mut first, second) = (Server::start(&trial, "one"), Server::start(&trial, "two"));
-    let mut holder = first.hold("a");
-    let elected = holder.until("elected");
-    let file = File::open(elected["trust_file"].as_str().unwrap()).unwrap();
-    let mut waiter = second.hold("b");
-    waiter.until("waiting");
-    first.signal("-TERM");
-    assert_eq!(holder.until("stopping")["why"], "shutdown");
-    assert_eq!(first.status("/readyz"), "503");
-    holder.until("lost");
-    assert_eq!(until(&file), Moment::START, "its file says so too");
+    let mut stage = Stage::new(&trial);
+    stage.first.signal("-TERM");
+    assert_eq!(stage.holder.until("stopping")["why"], "shutdown");
+    assert_eq!(stage.first.status("/readyz"), "503");
+    stage.holder.until("lost");
+    assert_eq!(until(&stage.file), Moment::START, "its file says so too");
     // Its client ends with its stream, which proves that nothing of it runs.
-    waiter.until("elected");
-    assert!(first.child.wait().unwrap().success());
-    assert!(!first.socket.exists());
-    assert!(!std::path::Path::new(elected["trust_file"].as_str().unwrap()).exists());
+    stage.waiter.until("elected");
+    assert!(stage.first.child.wait().unwrap().success());
+    assert!(!stage.first.socket.exists());
+    assert!(!std::path::Path::new(stage.elected["trust_file"].as_str().unwrap()).exists());
 }
 
 #[test]

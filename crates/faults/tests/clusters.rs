@@ -8,12 +8,7 @@
 //!
 //! `INCUMBENT_TEST_FULL=1` plays five rounds instead of one, and `INCUMBENT_TEST_ROUNDS` any number.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 
 mod apart;
 

@@ -1,15 +1,9 @@
 //! Duties on real processes that are killed, paused and stopped, on SQLite and on PostgreSQL.
 //! Every worker writes down when it trusted that a duty was its own, and afterwards all that was
 //! written is laid side by side.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    dead_code,
-    unreachable_pub,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "this is test code")]
+#![allow(unreachable_pub, reason = "this is test code")]
 
 mod crew;
 #[path = "../../../stores/postgres/tests/common/server.rs"]

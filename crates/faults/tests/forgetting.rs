@@ -3,14 +3,8 @@
 //! dropped and made anew. Who knew better never leads beside another, and no term comes again (O6).
 //!
 //! `INCUMBENT_TEST_FULL=1` plays five rounds instead of two, and `INCUMBENT_TEST_ROUNDS` any number.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    dead_code,
-    unreachable_pub,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "this is test code")]
+#![allow(dead_code, unreachable_pub, reason = "this is test code")]
 
 #[path = "../../../stores/mysql/tests/common/server.rs"]
 mod mysql_server;

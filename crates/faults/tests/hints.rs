@@ -1,11 +1,6 @@
 //! Hints between nodes on MariaDB, which pushes nothing: real processes, real sockets.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 
 #[allow(dead_code, reason = "a part of it is used here")]
 mod apart;

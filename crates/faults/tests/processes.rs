@@ -2,11 +2,7 @@
 //! resign. Afterwards their histories are laid side by side (F6, F11).
 //!
 //! `INCUMBENT_TEST_FULL=1` plays 50 rounds instead of 20, and `INCUMBENT_TEST_ROUNDS` any number.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code")]
 
 use std::time::Duration;
 

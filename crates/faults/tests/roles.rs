@@ -4,13 +4,8 @@
 //! Each process has all its leases by one node. `INCUMBENT_TEST_FULL=1` counts 10,000 losses of a lease instead of 400,
 //! and `INCUMBENT_TEST_LOSSES` any number.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

@@ -1,10 +1,6 @@
 //! Six processes share three slots on one SQLite file, and are killed and paused by turns: never are
 //! more held than there are, and all of them are used.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code")]
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;

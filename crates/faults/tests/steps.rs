@@ -1,11 +1,6 @@
 //! Work takes no step past its trust: neither after its process was paused, nor while the thread
 //! that beats and tells it to end is stuck (O1, O2, O3).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 
 use std::time::Duration;
 

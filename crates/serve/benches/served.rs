@@ -2,13 +2,8 @@
 //!
 //! `cargo bench -p incumbent-serve --bench served`; on a machine that does something else as well, the tails say more
 //! about that. It ends with an error if a figure misses what the project promises.
-#![allow(
-    missing_docs,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "it ends with the first mistake"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "it ends with the first mistake")]
+#![allow(clippy::unwrap_used, missing_docs, reason = "it ends with the first mistake")]
 
 #[cfg(target_os = "linux")]
 #[path = "../tests/common/mod.rs"]

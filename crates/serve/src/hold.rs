@@ -22,6 +22,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::ledger::Ledger;
 use crate::lines::Taken;
 
+/// No longer between two looks at the clock: timers stand still while a machine sleeps.
+pub(crate) const LONGEST: Duration = Duration::from_secs(1);
+
 /// A hold, as everybody knows it.
 #[derive(Debug)]
 pub(crate) struct Hold {
@@ -207,9 +210,21 @@ impl Hold {
 
     /// When the work will have been silent for too long, unless it reports something. Nothing if it
     /// promised nothing, or hasn't started.
-    pub(crate) fn stuck_at(&self) -> Option<Moment> {
+    fn stuck_at(&self) -> Option<Moment> {
         let last = self.progress.load(Ordering::Acquire);
         self.watchdog.filter(|_| last != 0).map(|patience| Moment::from_nanos(last) + patience)
+    }
+
+    /// How long its end may be waited for before this is asked again, or why it has to end now: its grace is over, or
+    /// its work is stuck.
+    pub(crate) fn patience(&self, stopping: Option<(Why, Moment)>) -> Result<Duration, Why> {
+        let now = clock::now();
+        let (why, end) = match (stopping, self.stuck_at()) {
+            (Some(stopping), _) => stopping,
+            (None, Some(end)) => (Why::Stuck, end),
+            (None, None) => return Ok(LONGEST),
+        };
+        if now >= end { Err(why) } else { Ok(end.since(now).min(LONGEST)) }
     }
 
     /// It has a term, and is held.

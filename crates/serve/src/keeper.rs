@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::documents::{OnClose, millis};
 use crate::follow::Followed;
-use crate::hold::{Hold, Order, Stage, Start, Why};
+use crate::hold::{Hold, LONGEST, Order, Stage, Start, Why};
 use crate::holds::Place;
 use crate::kept::{Kept, Won};
 use crate::lines::Format;
@@ -19,9 +19,6 @@ use crate::service::Service;
 
 /// So many lines wait for a client at most; who reads none of them is cut off.
 pub(crate) const LINES: usize = 64;
-
-/// No longer between two looks at the clock: timers stand still while a machine sleeps.
-const LONGEST: Duration = Duration::from_secs(1);
 
 /// How long a store has to confirm that a lease was freed before that is left open.
 const CONFIRM: Duration = Duration::from_secs(5);
@@ -212,16 +209,10 @@ impl Keeper {
         let mut until = term.trusted_until();
         let mut stopping: Option<(Why, Moment)> = None;
         loop {
-            let now = clock::now();
-            if let Some((why, _)) = stopping.filter(|(_, end)| now >= *end) {
-                return End::Later(why);
-            }
-            let stuck_at = self.hold.stuck_at().filter(|_| stopping.is_none());
-            if stuck_at.is_some_and(|at| now >= at) {
-                return End::Later(Why::Stuck);
-            }
-            let next = stopping.map(|(_, end)| end).or(stuck_at);
-            let due = next.map_or(LONGEST, |end| end.since(now).min(LONGEST));
+            let patience = match self.hold.patience(stopping) {
+                Ok(patience) => patience,
+                Err(why) => return End::Later(why),
+            };
             tokio::select! {
                 biased;
                 order = self.orders.recv() => match order {
@@ -257,7 +248,7 @@ impl Keeper {
                     self.hold.tell();
                     self.say("renewed", json!({ "term": term.number() }));
                 }
-                () = tokio::time::sleep(due) => {
+                () = tokio::time::sleep(patience) => {
                     if self.is_unheard() {
                         return End::Later(Why::Unheard);
                     }

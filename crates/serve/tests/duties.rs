@@ -1,11 +1,7 @@
 //! Duties that run at clients over real connections: where they run, and when their leases are freed.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "test code, also where it is no test"
-)]
+#![allow(clippy::indexing_slicing, clippy::panic, reason = "this is test code")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 

@@ -1,11 +1,7 @@
 //! HTTP/2 with prior knowledge: the same answers, and a stream that is reset proves nothing.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "this is test code, helpers too"
-)]
+#![allow(clippy::indexing_slicing, clippy::panic, reason = "this is test code")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 

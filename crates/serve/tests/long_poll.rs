@@ -3,12 +3,8 @@
 //!
 //! `INCUMBENT_TEST_FULL=1` makes 10,000 changes instead of 400.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "this is test code"
-)]
+#![allow(clippy::indexing_slicing, clippy::panic, reason = "this is test code")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod common;
 

@@ -1,12 +1,7 @@
 //! Three brokers on one bucket, and a client that follows redirects. Whoever leads is killed, paused
 //! and stopped: nothing that was acknowledged is lost, and no two changes have the same revision.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 #![allow(clippy::disallowed_methods, reason = "a test may wait, and has one runtime")]
 
 use std::collections::BTreeSet;

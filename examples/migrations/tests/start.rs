@@ -1,12 +1,7 @@
 //! Four processes start at once. Whoever migrates is killed in the middle, then whoever goes on is
 //! paused: every migration is applied exactly once, and nobody starts before the last one.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 #![allow(clippy::disallowed_methods, reason = "a test may wait, and has one runtime")]
 
 use std::path::Path;

@@ -3,13 +3,8 @@
 //! what is tested.
 //!
 //! `INCUMBENT_TEST_FULL=1` plays 200 faults instead of 6, and `INCUMBENT_TEST_ROUNDS` any number.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 #![allow(clippy::disallowed_methods, reason = "a test may wait, and has one runtime")]
 
 use std::process::Command;

@@ -1,12 +1,7 @@
 //! Three processes with a job once a second. The one that runs it is killed, paused and stopped: no
 //! tick is lost, and none is done twice in effect.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 #![allow(clippy::disallowed_methods, reason = "a test may wait, and has one runtime")]
 
 use std::path::Path;

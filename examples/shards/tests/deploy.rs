@@ -1,13 +1,8 @@
 //! Four nodes in two zones own 64 shards while clients count. A new version is deployed beside them,
 //! the old nodes are stopped, one of the new is killed and one is paused: every shard is owned again,
 //! on the new version, and no count that was acknowledged is lost.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 #![allow(clippy::disallowed_methods, reason = "a test may wait, and has one runtime")]
 
 use std::collections::BTreeMap;

@@ -42,7 +42,11 @@ pub(super) fn doctests(context: &mut Context) -> Result<Verdict> {
 
 pub(super) fn docs(context: &mut Context) -> Result<Verdict> {
     let mut command = context.cargo(&["doc", "--workspace", "--features", FEATURES, "--no-deps"]);
-    plain(command.env("RUSTDOCFLAGS", "--deny warnings"))
+    command.env("RUSTDOCFLAGS", "--deny warnings");
+    // It runs beside the tests: what it prints stays together.
+    let ran = process::collect(&mut command, PATIENCE, process::Errors::Collected)?;
+    println!("\n-- cargo doc\n{}", ran.output.trim_end());
+    Ok(if ran.success { Verdict::Passed } else { Verdict::Failed(ran.story) })
 }
 
 pub(super) fn readme(context: &mut Context) -> Result<Verdict> {

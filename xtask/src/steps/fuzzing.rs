@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use incumbent_proving::server::free_port;
 
-use super::cargo::plain;
+use super::cargo::{FEATURES, plain};
 use crate::clock;
 use crate::process::Group;
 use crate::step::{Context, Verdict};
@@ -24,7 +24,9 @@ const DESCRIBED: &str =
     "response_schema_conformance,status_code_conformance,content_type_conformance";
 
 pub(super) fn schemathesis(context: &mut Context) -> Result<Verdict> {
-    let built = plain(&mut context.cargo(&["build", "--package", "incumbent-cli"]))?;
+    // The program that the tests run: by itself it would have other features, and be built once more.
+    let tests = ["test", "--workspace", "--features", FEATURES, "--test", "usage", "--no-run"];
+    let built = plain(&mut context.cargo(&tests))?;
     if built != Verdict::Passed {
         return Ok(built);
     }
@@ -36,7 +38,9 @@ pub(super) fn schemathesis(context: &mut Context) -> Result<Verdict> {
     }
     let (port, store) = (free_port(), format!("sqlite:{}", data.display()));
     let address = format!("127.0.0.1:{port}");
-    let mut serve = context.cargo(&["run", "--quiet", "--package", "incumbent-cli", "--"]);
+    // Cargo has put it beside this very program.
+    let mut serve = Command::new(std::env::current_exe()?.with_file_name("incumbent"));
+    context.prepare(&mut serve);
     serve.args(["--store", &store, "serve", "--node", "fuzzed", "--listen", &address]);
     let _server = Group::spawn(&mut serve)?;
     listens(&address)?;

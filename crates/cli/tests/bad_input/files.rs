@@ -37,7 +37,7 @@ const TEXTS: &[(&str, &str, &str)] = &[
     ("grace = \"1s\"\n", "\"grace\"", KEYS),
     ("password = \"hunter2\"\n", "\"password\"", KEYS),
     ("\"st\\u202Eore\" = \"a\"\n", "app.toml:1", KEYS),
-    ("[run]\nlease = \"x\"\n", "app.toml:2: there is no key \"lease\"", RUN_KEYS),
+    ("[run]\nlease = \"x\"\n", "app.toml:2: unknown key \"lease\"", RUN_KEYS),
     ("[run]\nlast_grace = \"1s\"\n", "\"last_grace\"", RUN_KEYS),
     ("[run]\nttl = \"15s\"\n", "\"ttl\"", RUN_KEYS),
     ("run = \"x\"\n", "run = \"x\"", "write [run] on a line of its own"),

@@ -12,7 +12,7 @@ use incumbent::clock;
 use incumbent_proving::{History, check, heard};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stage::{Sidecar, ask, languages, rounds, until_all_are_there};
+use crate::stage::{ask, languages, near_and_far, rounds, until_all_are_there};
 
 const DUTIES: [&str; 4] = ["a", "b", "c", "d"];
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -22,14 +22,7 @@ fn no_duty_runs_twice_by_the_clients_own_trust() {
     let directory = tempfile::tempdir().unwrap();
     let languages = languages(directory.path(), "worker");
     assert!(!languages.is_empty(), "not one of python3, node with npm, and go is here");
-    let store = format!("sqlite:{}", directory.path().join("cluster.db").display());
-    let unix = directory.path().join("socket");
-    let address = format!("127.0.0.1:{}", incumbent_proving::server::free_port());
-    let mut sidecars = [
-        Sidecar::start(&store, "near", vec!["--unix".into(), unix.clone().into()]),
-        Sidecar::start(&store, "far", vec!["--listen".into(), address.clone().into()]),
-    ];
-    let urls = [format!("unix:{}", unix.display()), format!("http://{address}")];
+    let (store, mut sidecars, urls) = near_and_far(directory.path());
     let mut crew = Crew::new(directory.path());
     for program in &languages {
         urls.iter().for_each(|url| crew.join(program, url));

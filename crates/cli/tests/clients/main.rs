@@ -4,13 +4,8 @@
 //!
 //! `INCUMBENT_TEST_FULL=1` plays eight rounds instead of one, and of the faults 500 instead of nine;
 //! `INCUMBENT_TEST_ROUNDS` any number.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 #![cfg(target_os = "linux")]
 
 mod duties;
@@ -24,7 +19,7 @@ use std::time::Duration;
 use incumbent_proving::{Fleet, check};
 use rustix::process::Signal;
 
-use stage::{Sidecar, ask, languages, rounds};
+use stage::{ask, languages, near_and_far, rounds};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -33,15 +28,7 @@ fn never_two_that_trust_at_one_instant_in_any_language() {
     let directory = tempfile::tempdir().unwrap();
     let languages = languages(directory.path(), "candidate");
     assert!(!languages.is_empty(), "not one of python3, node with npm, and go is here");
-    // Clients of one sidecar are known by their Unix socket, those of the other by what they ask over TCP.
-    let store = format!("sqlite:{}", directory.path().join("cluster.db").display());
-    let unix = directory.path().join("socket");
-    let address = format!("127.0.0.1:{}", incumbent_proving::server::free_port());
-    let mut sidecars = [
-        Sidecar::start(&store, "near", vec!["--unix".into(), unix.clone().into()]),
-        Sidecar::start(&store, "far", vec!["--listen".into(), address.clone().into()]),
-    ];
-    let urls = [format!("unix:{}", unix.display()), format!("http://{address}")];
+    let (store, mut sidecars, urls) = near_and_far(directory.path());
     let mut fleet = Fleet::empty(directory.path());
     for program in &languages {
         urls.iter().for_each(|url| fleet.join(program, url));

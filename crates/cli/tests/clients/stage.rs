@@ -58,6 +58,20 @@ impl Drop for Sidecar {
     }
 }
 
+/// Two sidecars of one store in this directory, and where they are found: the clients of the first are known by their
+/// Unix socket, those of the other by what they ask over TCP.
+pub(crate) fn near_and_far(directory: &Path) -> (String, [Sidecar; 2], [String; 2]) {
+    let store = format!("sqlite:{}", directory.join("cluster.db").display());
+    let unix = directory.join("socket");
+    let address = format!("127.0.0.1:{}", incumbent_proving::server::free_port());
+    let urls = [format!("unix:{}", unix.display()), format!("http://{address}")];
+    let sidecars = [
+        Sidecar::start(&store, "near", vec!["--unix".into(), unix.into()]),
+        Sidecar::start(&store, "far", vec!["--listen".into(), address.into()]),
+    ];
+    (store, sidecars, urls)
+}
+
 fn spawn(arguments: &[OsString]) -> Child {
     Command::new(PROGRAM)
         .args(arguments)

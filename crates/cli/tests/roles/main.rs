@@ -4,13 +4,8 @@
 //! Here clients hold the leases; `crates/faults/tests/roles.rs` has leases of the node itself, and more of them.
 //! `INCUMBENT_TEST_FULL=1` counts 1,000 losses of a lease instead of 60, and `INCUMBENT_TEST_LOSSES` any number.
 #![cfg(all(target_os = "linux", feature = "serve"))]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "this is test code, although not all of it is a test"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 
 mod elections;
 mod server;

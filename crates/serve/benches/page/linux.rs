@@ -1,11 +1,6 @@
 //! A server on a large cluster, a browser that looks at it, and what each change costs there.
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "it ends with the first mistake"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "it ends with the first mistake")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "it ends with the first mistake")]
 
 use std::time::Duration;
 

@@ -2,20 +2,16 @@
 
 use std::future::Pending;
 use std::sync::Arc;
-use std::time::Duration;
 
 use incumbent::{Duty, Guarded, Loss, Moment, Term, WorkResult, clock};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::desk::{Counted, Desk, Ending};
-use crate::hold::{Hold, Order, Report, Stage, Start, Why, draw};
+use crate::hold::{Hold, LONGEST, Order, Report, Stage, Start, Why, draw};
 use crate::holding::party;
 use crate::holds::Place;
 use crate::kept::Kept;
-
-/// No longer between two looks at the clock: timers stand still while a machine sleeps.
-const LONGEST: Duration = Duration::from_secs(1);
 
 /// What the library runs for a duty. Dropped by it, because the duty must end at once, the run goes on until
 /// told trust is over, and keeps the lease.
@@ -131,16 +127,10 @@ impl Run {
         let mut until = term.trusted_until();
         let mut stopping: Option<(Why, Moment)> = None;
         loop {
-            let now = clock::now();
-            if let Some((why, _)) = stopping.filter(|(_, end)| now >= *end) {
-                return End::Later(why);
-            }
-            let stuck_at = self.hold.stuck_at().filter(|_| stopping.is_none());
-            if stuck_at.is_some_and(|at| now >= at) {
-                return End::Later(Why::Stuck);
-            }
-            let next = stopping.map(|(_, end)| end).or(stuck_at);
-            let due = next.map_or(LONGEST, |end| end.since(now).min(LONGEST));
+            let patience = match self.hold.patience(stopping) {
+                Ok(patience) => patience,
+                Err(why) => return End::Later(why),
+            };
             tokio::select! {
                 biased;
                 ending = ended(&mut self.ending) => {
@@ -177,7 +167,7 @@ impl Run {
                     }
                     self.hold.tell();
                 }
-                () = tokio::time::sleep(due) => {}
+                () = tokio::time::sleep(patience) => {}
             }
         }
     }

@@ -1,12 +1,7 @@
 //! What the tests share: a server on real sockets, and a client as small as can be.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "this is test code"
-)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "this is test code")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "this is test code")]
 
 pub mod events;
 
