@@ -70,6 +70,9 @@ pub(crate) struct Lease {
     pub(crate) read: Option<(Version, Moment)>,
     /// When the request was sent that last showed or made it what is known.
     pub(crate) seen: Moment,
+    /// What its holder had said of leases that it freed, before the lease was read last: as long as it
+    /// says no more, the lease is as it was. 0 if that isn't known.
+    pub(crate) counted: u64,
     /// The highest term whose release was sent: never trusted again, whatever a read shows.
     pub(crate) released: u64,
     /// The last term in which we were elected.
@@ -187,6 +190,7 @@ impl Lease {
             free_since: None,
             read: None,
             seen: Moment::START,
+            counted: 0,
             released: 0,
             elected: 0,
             not_before: Moment::START,

@@ -53,6 +53,8 @@ pub(crate) struct Leases {
     won: bool,
     /// Leases of duties of which something became.
     moved: VecDeque<LeaseName>,
+    /// Of whose leader more may be known than was when this was last asked.
+    sighted: BTreeSet<LeaseName>,
 }
 
 /// What leases have to know of their node, and use of it.
@@ -71,7 +73,12 @@ pub(crate) struct Owner<'a> {
 /// What a request about leases was.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LeaseErrand {
-    Look { leases: Vec<LeaseName>, holders: Vec<MemberId> },
+    /// Of the leases that are covered only the holders are read.
+    Look {
+        leases: Vec<LeaseName>,
+        covered: Vec<LeaseName>,
+        holders: Vec<MemberId>,
+    },
     Take(LeaseName, LeaseRecord),
     Free(LeaseName, u64, LeaseRecord),
     Touch(LeaseName, LeaseRecord),
@@ -117,6 +124,7 @@ impl Leases {
             leads: None,
             won: false,
             moved: VecDeque::new(),
+            sighted: BTreeSet::new(),
         }
     }
 
@@ -148,8 +156,11 @@ impl Leases {
         owner: &mut Owner<'_>,
     ) {
         match errand {
-            LeaseErrand::Look { leases, holders } => {
+            LeaseErrand::Look { leases, covered, holders } => {
                 self.looked(now, sent, &leases, &holders, answer, owner);
+                for name in covered {
+                    self.heard(now, &name, answer.is_ok(), owner);
+                }
             }
             LeaseErrand::Close(record) => self.closed(now, record, first_write(answer), owner),
             LeaseErrand::Confirm(name, term) => {
@@ -425,9 +436,23 @@ impl Leases {
         std::mem::take(&mut self.won)
     }
 
+    /// The leases that were looked at since this was last asked.
+    pub(crate) fn take_sighted(&mut self) -> BTreeSet<LeaseName> {
+        std::mem::take(&mut self.sighted)
+    }
+
     /// The next lease of a duty of which something became.
     pub(crate) fn next_moved(&mut self) -> Option<LeaseName> {
         self.moved.pop_front()
+    }
+
+    /// A lease is free by now that hung from this member, or may be. Hints tell those that wait where
+    /// there are any, and the next beat tells the others.
+    fn note_freed(&mut self, now: Moment, owner: &mut Owner<'_>) {
+        let silent = owner.config.planted.is(Mutant::FreedUntold);
+        if let Some(member) = owner.member.as_deref_mut().filter(|_| !silent) {
+            member.tell_freed(now, !owner.config.push);
+        }
     }
 
     fn note_moved(&mut self, name: &LeaseName) {

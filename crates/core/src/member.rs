@@ -62,7 +62,7 @@ pub(crate) struct Membership {
     retry: Backoff,
     /// Counts attempts, retries included.
     attempts: u64,
-    /// How often its profile and its report changed, as the next beat says.
+    /// How often its profile and its report changed and its leases were freed, as the next beat says.
     changes: Changes,
     /// Creations that may still land, which only a planted mistake has.
     doubtful: Vec<BeatAttempt>,
@@ -99,6 +99,7 @@ struct Alive {
 pub(crate) struct Changes {
     pub(crate) profile: u64,
     pub(crate) report: u64,
+    freed: u64,
     /// The next beat goes out at once, and with a hint.
     urgent: bool,
 }
@@ -121,7 +122,7 @@ impl Membership {
             // Quick to the end: what is left when an outage is over decides whether it cost anything.
             retry: Backoff::new(timing.ttl / 60, timing.ttl / 30),
             attempts: 0,
-            changes: Changes::default(),
+            changes: Changes { freed: 1, ..Changes::default() },
             doubtful: Vec::new(),
         }
     }
@@ -217,6 +218,14 @@ impl Membership {
         self.changes.report = self.changes.report.max(changes);
     }
 
+    /// Says in the next beat that a lease was freed; if `soon`, that beat doesn't wait to be due.
+    pub(crate) fn tell_freed(&mut self, now: Moment, soon: bool) {
+        self.changes.freed += 1;
+        if soon {
+            self.beat_soon(now);
+        }
+    }
+
     /// Has a beat sent at once, after the one on its way if there is one.
     pub(crate) fn beat_soon(&mut self, now: Moment) {
         self.changes.urgent = true;
@@ -256,6 +265,7 @@ impl Membership {
         record.beat = attempt.number;
         record.profile = self.changes.profile;
         record.report = self.changes.report;
+        record.freed = self.changes.freed;
         record
     }
 

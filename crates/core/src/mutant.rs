@@ -63,6 +63,8 @@ pub enum Mutant {
     TermNotRaised,
     HintsRequired,
     HintLostWhileLooking,
+    FreedUntold,
+    LeasesNotReadAgain,
     LeftBeforeStopped,
     ElectedTwice,
     RewritesSteadyView,
@@ -143,6 +145,8 @@ impl Mutant {
         Self::TermNotRaised,
         Self::HintsRequired,
         Self::HintLostWhileLooking,
+        Self::FreedUntold,
+        Self::LeasesNotReadAgain,
         Self::LeftBeforeStopped,
         Self::ElectedTwice,
         Self::RewritesSteadyView,
@@ -269,6 +273,10 @@ impl Mutant {
             Self::HintsRequired => "a waiting candidate reads only when a hint comes",
             Self::HintLostWhileLooking => {
                 "a hint that comes while a read is on its way is taken for answered by it"
+            }
+            Self::FreedUntold => "a beat doesn't say that its member has freed a lease",
+            Self::LeasesNotReadAgain => {
+                "a lease is never read again as long as its holder lives and says nothing of it"
             }
             Self::LeftBeforeStopped => "a member leaves before its work stopped",
             Self::ElectedTwice => "an election is announced again at the next beat",

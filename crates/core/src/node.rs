@@ -161,8 +161,11 @@ impl Elector {
                 MemberStep::Beat(record, expect) => {
                     let hint = member.take_urgency();
                     let put = self.outbox.put(key, expect, record.bytes(), hint);
-                    let mut reads = vec![self.index.board_read()];
-                    reads.extend(self.rider.along.clone());
+                    let mut reads = Vec::new();
+                    if self.rider.along.is_some() || self.index.is_due(now, &self.config) {
+                        reads.push(self.index.board_read(now));
+                        reads.extend(self.rider.along.clone());
+                    }
                     self.outbox.send(now, Lane::Beat, vec![put], reads, Purpose::Beat);
                 }
                 MemberStep::ReadBack => {

@@ -29,7 +29,7 @@ const SLOWEST: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Watch {
     sight: Sight,
-    /// When the last read was sent that showed nothing new.
+    /// When the last read was sent: it showed nothing that came later.
     stale: Option<Moment>,
     /// Looks past the time when a beat was due.
     misses: u32,
@@ -51,6 +51,8 @@ pub(crate) struct Watch {
     /// The highest beat of those whose closing was refused.
     refused: Option<u64>,
     refusals: Backoff,
+    /// When to read next, as decided at a moment: the same for all leases that hang from the member.
+    next: Option<(Moment, Moment)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -113,6 +115,7 @@ impl Watch {
             foretold: None,
             refused: None,
             refusals: Backoff::new(pace::CONFLICT.0, SLOWEST),
+            next: None,
         }
     }
 
@@ -140,6 +143,28 @@ impl Watch {
             Sight::Shown(seen) => Some(&seen.version),
             Sight::Nothing | Sight::Absent | Sight::Vanished(_) | Sight::Unreadable(_) => None,
         }
+    }
+
+    /// How often the member says that it has freed a lease, as long as it is alive.
+    pub(crate) fn freed(&self) -> Option<u64> {
+        let alive = |record: &&MemberRecord| record.state == MemberState::Alive && record.freed > 0;
+        let seen = self.seen().filter(|_| !self.doubted).map(|(record, _)| record);
+        seen.filter(alive).map(|record| record.freed)
+    }
+
+    /// Whether a beat was looked for when it was due, and wasn't there.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.misses > 0
+    }
+
+    /// When the last read was sent.
+    pub(crate) fn read(&self) -> Moment {
+        self.stale.unwrap_or(Moment::START)
+    }
+
+    /// Not earlier than this was the last beat written that was seen.
+    pub(crate) fn beaten(&self) -> Moment {
+        self.beaten.unwrap_or(Moment::START)
     }
 
     /// Whether the member has beaten since this moment.
@@ -178,6 +203,7 @@ impl Watch {
     ) -> Option<Unreadable> {
         let received = fault!(planted, WatchFromSend => sent, now);
         self.doubted = false;
+        self.next = None;
         let record = match found {
             Found::Record(record) if self.version() != Some(&record.version) => record,
             Found::Unchanged | Found::Record(_) => {
@@ -363,7 +389,10 @@ impl Watch {
     }
 
     /// When to read the record again.
-    pub(crate) fn look_at(&self, now: Moment, push: bool, random: &mut Random) -> Moment {
+    pub(crate) fn look_at(&mut self, now: Moment, push: bool, random: &mut Random) -> Moment {
+        if let Some((_, at)) = self.next.filter(|(decided, _)| *decided == now) {
+            return at;
+        }
         let at = match &self.sight {
             Sight::Shown(seen) if seen.record.state == MemberState::Alive => {
                 self.beat_visible_at(seen, now, random)
@@ -379,7 +408,9 @@ impl Watch {
             }
             Sight::Nothing => now,
         };
-        if push { at } else { at.min(now + SLOWEST) }
+        let at = if push { at } else { at.min(now + SLOWEST) };
+        self.next = Some((now, at));
+        at
     }
 
     fn beat_visible_at(&self, seen: &Shown, now: Moment, random: &mut Random) -> Moment {

@@ -5,13 +5,13 @@
 //! cargo test -p incumbent-core --test traffic -- --nocapture    # prints the figures
 //! ```
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test may")]
 
 mod house;
 
 use house::{Asked, BEAT, House, TTL};
 
-const BEATS: u32 = 60;
+const BEATS: u32 = 30;
 
 /// What the leader and who waits ask in a beat, once all is steady.
 struct Traffic {
@@ -19,11 +19,12 @@ struct Traffic {
     waiter: Rates,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Rates {
     requests: f64,
     writes: f64,
     reads: f64,
+    /// Keys, values and versions that are sent, without what a protocol adds.
     bytes: f64,
 }
 
@@ -56,9 +57,30 @@ fn traffic(leases: usize, push: bool) -> Traffic {
     traffic
 }
 
+/// A ttl has three beats, and in each ttl all that is waited for is read once.
+const FULL: f64 = 1.0 / 3.0;
+
 #[test]
-fn print() {
-    for (leases, push) in [(1, true), (1000, true), (1, false), (1000, false)] {
-        traffic(leases, push);
+fn who_leads_writes_its_beats_and_who_waits_looks_once_for_each_where_hints_say_the_rest() {
+    let (one, many) = (traffic(1, true), traffic(1_000, true));
+    for Traffic { leader, waiter } in [&one, &many] {
+        assert!(leader.requests < 1.05 && leader.writes < 1.05, "{leader:?}");
+        assert!(leader.reads < FULL * 1.2 + 0.1, "the board, and a sweep now and then: {leader:?}");
+        assert!(leader.bytes < 200.0, "{leader:?}");
+        assert!(
+            waiter.requests < 1.05 + 1.3,
+            "its own beats, and looks for the other's: {waiter:?}"
+        );
     }
+    assert!(one.waiter.reads < FULL * 1.2 + 1.3 + FULL * 1.2, "{:?}", one.waiter);
+    assert!(many.waiter.reads - one.waiter.reads < 1_000.0 * FULL * 1.1, "{:?}", many.waiter);
+}
+
+#[test]
+fn where_nothing_is_pushed_who_waits_reads_its_holder_each_second_and_each_lease_once_a_ttl() {
+    let (one, many) = (traffic(1, false).waiter, traffic(1_000, false).waiter);
+    for waiter in [&one, &many] {
+        assert!(waiter.requests < 1.05 + 4.3, "{waiter:?}");
+    }
+    assert!(many.reads - one.reads < 1_000.0 * FULL * 1.1, "{many:?}");
 }

@@ -4,7 +4,7 @@
 mod leading;
 mod serving;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Deref;
 
 use incumbent_core::names::LeaseName;
@@ -139,6 +139,11 @@ impl DutyNode {
     /// See [`Core::hint`].
     pub fn hint(&mut self, now: Moment) {
         self.core.hint(now);
+    }
+
+    /// See [`Core::sighted`].
+    pub fn sighted(&mut self) -> BTreeSet<LeaseName> {
+        self.core.sighted()
     }
 
     /// See [`Core::confirm`].

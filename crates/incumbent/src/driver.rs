@@ -278,7 +278,6 @@ impl Driver {
             self.publish_held();
             self.publish_counting();
             while let Some(request) = self.core.next_request() {
-                self.leaders.asks(&request);
                 if let Some(post) = &mut self.post {
                     post.asks(&request);
                 }
@@ -324,7 +323,6 @@ impl Driver {
             if let (Err(error), Some(_)) = (&answer, &self.joining) {
                 self.refuse_joining(error);
             }
-            self.leaders.answered(id, answer.is_ok());
             if let Some(post) = &mut self.post {
                 post.answered(id, &answer);
             }

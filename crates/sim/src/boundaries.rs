@@ -483,6 +483,7 @@ mod tests {
         catches("taken-in-a-backup", Plant::Core(Mutant::AnySightProves));
         catches("freed-in-a-backup", Plant::Core(Mutant::FreedWithoutProof));
         catches("hint-between-reads", Plant::Core(Mutant::HintLostWhileLooking));
+        catches("late-take", Plant::Core(Mutant::LeasesNotReadAgain));
         catches("refused-while-stale", Plant::Core(Mutant::RefusedReadAtOnce));
         catches("roster-from-the-past", Plant::Core(Mutant::NoEmptyRosters));
         catches("plan-from-the-past", Plant::Core(Mutant::StalePlanApplied));

@@ -122,8 +122,9 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::FormerNameStays
         | Mutant::EndlessHoldBack
         | Mutant::ViewInDoubtForgotten
+        | Mutant::LeasesNotReadAgain
         | Mutant::HintsRequired => "liveness",
-        Mutant::HintLostWhileLooking => "hand-over",
+        Mutant::HintLostWhileLooking | Mutant::FreedUntold => "hand-over",
         Mutant::LeaseDeleted
         | Mutant::TermNotRaised
         | Mutant::ForgottenTermRestarts

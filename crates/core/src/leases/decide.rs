@@ -51,6 +51,7 @@ impl Leases {
                 Move::NoteFree => self.note(name, |lease| lease.free_since = Some(now)),
                 Move::Settled => {
                     self.note(name, |lease| lease.stage = Stage::Seeking);
+                    self.note_freed(now, owner);
                     self.note_moved(name);
                 }
                 Move::Forget => {

@@ -2,7 +2,7 @@
 
 use super::{
     Config, Known, Lease, LeaseKind, LeaseName, LeaseRecord, Leases, MemberId, Moment, Sighting,
-    Stage, Verdict,
+    Stage, Verdict, Watch,
 };
 
 impl Leases {
@@ -70,7 +70,13 @@ impl Leases {
             Known::Absent => None,
             Known::Record(record, _) => Some(record.as_ref()),
         };
-        let free = Sighting { leader: None, own: false, seen: lease.seen };
+        let mut seen = lease.seen;
+        if self.has_freed_nothing(lease) {
+            // By its last beat its holder had not freed it.
+            let watch = lease.holder().and_then(|holder| self.watches.get(holder));
+            seen = seen.max(watch.map_or(Moment::START, Watch::beaten));
+        }
+        let free = Sighting { leader: None, own: false, seen };
         let Some(holder) = lease.holder() else { return Some(free) };
         if own == Some(holder) {
             let leader = record.filter(|_| lease.held().is_some()).map(|record| (record, None));
@@ -85,7 +91,9 @@ impl Leases {
             Verdict::Unread => return None,
             Verdict::Absent | Verdict::Closed(_) => None,
             // It was looked for when its time was over, and had not beaten; nobody closed it yet.
-            Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) if lease.seen >= at => None,
+            Verdict::AliveUntil(at) | Verdict::EvictedUntil(at) if watch.read() >= at => {
+                return Some(Sighting { seen: watch.read(), ..free });
+            }
             Verdict::Unreadable
             | Verdict::Vanished
             | Verdict::AliveUntil(_)

@@ -1,8 +1,8 @@
 //! Reading leases and those that hold them.
 
 use super::{
-    Answered, ElectionEvent, Known, Lane, LeaseErrand, LeaseName, LeaseRecord, Leases, MemberId,
-    Moment, Mutant, Owner, Purpose, Read, Watch, keys,
+    Answered, ElectionEvent, Known, Lane, Lease, LeaseErrand, LeaseName, LeaseRecord, Leases,
+    MemberId, Moment, Mutant, Owner, Purpose, Read, Stage, Watch, keys,
 };
 use crate::mutant::fault;
 use crate::pace;
@@ -22,16 +22,23 @@ impl Leases {
         if self.to_look.is_empty() || owner.outbox.awaits(looking) {
             return;
         }
-        let mut leases: Vec<LeaseName> = std::mem::take(&mut self.to_look).into_iter().collect();
-        leases.retain(|name| self.leases.contains_key(name));
+        let to_look = std::mem::take(&mut self.to_look).into_iter();
+        let to_look = to_look.filter(|name| self.leases.contains_key(name));
+        let (covered, leases): (Vec<LeaseName>, Vec<LeaseName>) =
+            to_look.partition(|name| self.is_covered(name, now, owner));
         let own = owner.own_id().cloned();
         let mut reads = Vec::with_capacity(leases.len() + 1);
         let mut holders: Vec<MemberId> = Vec::new();
         for name in &leases {
             let Some(lease) = self.leases.get_mut(name) else { continue };
             lease.hinted = false;
+            let watch = lease.holder().and_then(|holder| self.watches.get(holder));
+            lease.counted = watch.and_then(Watch::freed).unwrap_or(0);
             let unless = lease.version().cloned();
             reads.push(Read::Key { key: keys::lease(&lease.name), unless });
+        }
+        for name in leases.iter().chain(&covered) {
+            let Some(lease) = self.leases.get(name) else { continue };
             let others = lease.awaited().filter(|holder| Some(*holder) != own.as_ref());
             holders.extend(others.cloned());
         }
@@ -41,8 +48,65 @@ impl Leases {
             let unless = self.watches.get(holder).and_then(|watch| watch.version().cloned());
             reads.push(Read::Key { key: keys::member(holder), unless });
         }
-        let purpose = Purpose::from(LeaseErrand::Look { leases, holders });
+        let purpose = Purpose::from(LeaseErrand::Look { leases, covered, holders });
         owner.outbox.ask(now, Lane::Watch, reads, purpose);
+    }
+
+    /// Whether the holder's own record tells enough: it has freed nothing since the lease was read, no
+    /// hint has come, and that is less than a ttl ago; or than a second, if its beat is overdue.
+    fn is_covered(&self, name: &LeaseName, now: Moment, owner: &Owner<'_>) -> bool {
+        let Some(lease) = self.leases.get(name) else { return false };
+        let steady = lease.stage == Stage::Seeking
+            && !lease.hinted
+            && lease.loss.is_none()
+            && lease.doubts.is_empty()
+            && !owner.is_named_by(lease);
+        steady && now < self.read_again_at(lease, owner) && self.has_freed_nothing(lease)
+    }
+
+    /// When a lease is read again whatever its holder says of itself.
+    fn read_again_at(&self, lease: &Lease, owner: &Owner<'_>) -> Moment {
+        let watch = lease.holder().and_then(|holder| self.watches.get(holder));
+        let overdue = watch.is_none_or(Watch::is_overdue);
+        // The look for the last beat of a ttl comes a little before that is over, or after.
+        let after = if overdue { pace::LOOK } else { owner.config.timing.ttl * 9 / 10 };
+        fault!(owner.config.planted, LeasesNotReadAgain => Moment::NEVER, lease.seen + after)
+    }
+
+    /// Whether the holder says that it has freed nothing since the lease was read.
+    pub(super) fn has_freed_nothing(&self, lease: &Lease) -> bool {
+        let watch = lease.holder().and_then(|holder| self.watches.get(holder));
+        watch.and_then(Watch::freed).is_some_and(|freed| freed == lease.counted)
+    }
+
+    /// The holder of a lease was looked at, but not the lease.
+    pub(super) fn heard(
+        &mut self,
+        now: Moment,
+        name: &LeaseName,
+        well: bool,
+        owner: &mut Owner<'_>,
+    ) {
+        if !well {
+            return self.looked_at(now, now, name, Err(ErrorKind::Unknown), owner);
+        }
+        let Some(lease) = self.leases.get(name) else { return };
+        let news = !self.has_freed_nothing(lease);
+        let latest = self.read_again_at(lease, owner) + owner.config.timing.ttl / 5;
+        let Some(lease) = self.leases.get_mut(name) else { return };
+        lease.looking = false;
+        lease.failures.reset();
+        let Some(watch) = lease.holder().and_then(|holder| self.watches.get_mut(holder)) else {
+            lease.look_at = now;
+            return self.arm(name, now);
+        };
+        self.sighted.insert(name.clone());
+        if news || lease.hinted {
+            return self.look(name);
+        }
+        let at = watch.look_at(now, owner.config.push, owner.random);
+        lease.look_at = at.min(latest);
+        self.arm(name, now);
     }
 
     pub(super) fn looked(
@@ -89,6 +153,7 @@ impl Leases {
             return self.arm(name, at);
         };
         lease.failures.reset();
+        self.sighted.insert(name.clone());
         let watched = lease.seen > Moment::START && !planted.is(Mutant::NewHolderUnexpected);
         lease.seen = sent;
         let seen = lease.holder().and_then(|holder| self.watches.get(holder)?.seen());
@@ -99,6 +164,9 @@ impl Leases {
         let remembered = lease.memory.holder.clone();
         let observed = lease.observe(found, now, own.as_ref(), ttl, planted);
         let holder = lease.awaited().next().cloned();
+        if holder != remembered {
+            lease.counted = 0;
+        }
         if let Some(holder) = holder.as_ref().filter(|_| watched && remembered != holder) {
             let watch = self.watches.entry(holder.clone()).or_insert_with(Watch::new);
             watch.expect(ttl);

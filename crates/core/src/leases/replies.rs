@@ -121,6 +121,7 @@ impl Leases {
                 lease.rests_until = now + owner.random.span(ttl / 3, ttl / 2);
                 owner.outbox.say(ElectionEvent::Freed { lease: name.clone(), term });
                 self.note_moved(name);
+                self.note_freed(now, owner);
             }
             Ok(Outcome::Deleted) => {
                 lease.learn(Known::Absent);
@@ -160,6 +161,8 @@ impl Leases {
                 lease.look_at = now + lease.failures.pause(owner.random);
             }
         }
+        // It may have named this member.
+        self.note_freed(now, owner);
         self.arm(name, now);
     }
 

@@ -1,5 +1,7 @@
 //! What a driver says to a node and asks of it.
 
+use std::collections::BTreeSet;
+
 use super::{
     ElectionEvent, Elector, LeaseName, LeaseRecord, LossCause, MemberId, MemberRecord, Membership,
     Moment, Purpose,
@@ -171,6 +173,11 @@ impl Elector {
     pub fn sighting(&self, name: &LeaseName) -> Option<Sighting<'_>> {
         let was_own = |member: &MemberId| self.farewells.has(member);
         self.leases.sighting(name, self.own_id(), was_own, &self.config)
+    }
+
+    /// The leases that were looked at since this was last asked: of each [`Self::sighting`] may say more.
+    pub fn sighted(&mut self) -> BTreeSet<LeaseName> {
+        self.leases.take_sighted()
     }
 
     /// The current incarnation, once its creation was acknowledged.

@@ -1,7 +1,9 @@
 //! The board, and what it points to: the view and the operators' intents.
 
 use super::standing::{self, PreferredMembers};
-use super::{Board, ElectionEvent, Elector, Lane, Moment, Purpose, Read, Version, View, keys};
+use super::{
+    Board, Config, ElectionEvent, Elector, Lane, Moment, Purpose, Read, Version, View, keys,
+};
 
 use crate::outbox::Answered;
 use crate::pace;
@@ -23,6 +25,8 @@ pub(super) struct Index {
     pub(super) preferred: PreferredMembers,
     /// A hint came: read the board without waiting for the beat.
     pub(super) want_board: bool,
+    /// When the board was last asked for.
+    asked: Option<Moment>,
     /// When to try again, because a read failed.
     retry_at: Option<Moment>,
     failures: u32,
@@ -38,9 +42,22 @@ pub(crate) struct Followed {
 }
 
 impl Index {
-    /// The read that goes with every beat.
-    pub(super) fn board_read(&self) -> Read {
+    /// Whether the board is to be read with a beat that is sent now, whatever else is. Where the store
+    /// pushes, hints say when it is to be read, and once a ttl is enough for those that are lost.
+    pub(super) fn is_due(&self, now: Moment, config: &Config) -> bool {
+        let (ttl, beat) = (config.timing.ttl, config.timing.beat);
+        !config.push || self.asked.is_none_or(|asked| now >= asked + (ttl - beat / 2))
+    }
+
+    /// The read of the board.
+    pub(super) fn board_read(&mut self, now: Moment) -> Read {
+        self.asked = Some(now);
         Read::Key { key: keys::board(), unless: self.board.clone() }
+    }
+
+    /// What was asked wasn't answered: the next beat asks again.
+    pub(super) fn ask_again(&mut self) {
+        self.asked = None;
     }
 
     /// When to read again what could not be read.
@@ -73,7 +90,7 @@ impl Elector {
         if view.is_none() && intents.is_none() && !board {
             return;
         }
-        let mut reads = vec![index.board_read()];
+        let mut reads = vec![index.board_read(now)];
         let view_version = index.view.clone();
         let along = self.rider.along.clone().filter(|_| board);
         let followed = Followed { view, intents, along: along.is_some() };

@@ -99,6 +99,9 @@ impl Elector {
         let Some(member) = &mut self.member else { return };
         member.beaten(now, first_write(answer), timing, &mut self.random, planted);
         self.leases.arm_proving(now);
+        if answer.is_err() {
+            self.index.ask_again();
+        }
         if let Ok(reply) = answer {
             self.observe_board(reply.reads.first());
             self.rider.found(reply.reads.get(1));

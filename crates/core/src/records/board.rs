@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Content, Extra, FORMAT};
 
-/// A tiny index of what changed, read at every beat.
+/// A tiny index of what changed, read after hints, and now and then with a beat.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Board {
     /// The format number.

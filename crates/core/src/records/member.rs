@@ -29,6 +29,10 @@ pub struct MemberRecord {
     /// How often the member's report changed.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub report: u64,
+    /// One more than how many leases the member has freed, so that who waits for many of them knows when
+    /// to read them; 0 if it doesn't say.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub freed: u64,
     /// Fields of other versions.
     #[serde(flatten)]
     pub extra: Extra,
@@ -84,6 +88,7 @@ impl MemberRecord {
             due_ms: millis(due),
             profile: 0,
             report: 0,
+            freed: 0,
             extra: Extra::new(),
         }
     }

@@ -149,7 +149,7 @@ fn a_wide_bracket_is_narrowed_by_one_probe() {
 
 #[test]
 fn without_push_no_more_than_a_second_passes() {
-    let watch = watching(&[(0, 10, beat(1, MemberState::Alive))]);
+    let mut watch = watching(&[(0, 10, beat(1, MemberState::Alive))]);
     assert!(watch.look_at(at(10), false, &mut Random::new(1)) <= at(1010));
 }
 
@@ -191,7 +191,7 @@ fn the_first_beat_of_a_new_holder_is_looked_for_when_it_was_foretold() {
     let mut watch = Watch::new();
     watch.foretell(at(1100));
     watch.observe(at(100), at(101), &beat(1, MemberState::Alive), sound);
-    let mut look = |watch: &Watch, now| watch.look_at(at(now), true, &mut random);
+    let mut look = |watch: &Watch, now| watch.clone().look_at(at(now), true, &mut random);
     let first = look(&watch, 101);
     assert!(first > at(1100) && first <= at(1112), "{first:?}");
     watch.observe(at(1105), at(1106), &Found::Unchanged, sound);

@@ -35,7 +35,6 @@ impl Driver {
                 if !self.unfinished.contains_key(&lease) {
                     self.core.campaign(now, lease.clone(), candidacy.clone());
                 }
-                self.leaders.follow(&lease);
                 self.counting.begin(&lease);
                 self.campaigns.insert(lease, Candidate { seat, candidacy, grace });
             }

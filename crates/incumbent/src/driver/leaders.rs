@@ -1,10 +1,9 @@
 //! Who leads the leases that this node stands for or follows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use incumbent_core::store::{Key, Read};
-use incumbent_core::{LeaseName, Request, RequestId, keys};
+use incumbent_core::LeaseName;
 
 use super::Driver;
 use crate::cluster::Leader;
@@ -18,46 +17,10 @@ pub(super) struct Leaders {
     sights: HashMap<Arc<str>, Arc<LeaderSeen>>,
     /// Something is to be published.
     changed: bool,
-    /// The leases by the keys of their records.
-    keys: HashMap<Key, LeaseName>,
-    /// About which of them a request on its way asks.
-    asked: BTreeMap<RequestId, Vec<LeaseName>>,
-    /// The core may know more about these.
-    answered: Vec<LeaseName>,
 }
 
-/// Requests about leases on their way at once. There are hardly ever two, and some are never heard of
-/// again.
-const MOST_ASKED: usize = 16;
-
 impl Leaders {
-    pub(super) fn follow(&mut self, lease: &LeaseName) {
-        self.keys.insert(keys::lease(lease), lease.clone());
-    }
-
-    /// Notes about which leases a request asks.
-    pub(super) fn asks(&mut self, request: &Request) {
-        let asked = |read: &Read| match read {
-            Read::Key { key, .. } => self.keys.get(key).cloned(),
-            Read::Prefix(_) => None,
-        };
-        let asked: Vec<LeaseName> = request.exchange.reads.iter().filter_map(asked).collect();
-        if !asked.is_empty() {
-            self.asked.insert(request.id, asked);
-        }
-        if self.asked.len() > MOST_ASKED {
-            self.asked.pop_first();
-        }
-    }
-
-    /// A request was answered, or failed.
-    pub(super) fn answered(&mut self, id: RequestId, well: bool) {
-        let asked = self.asked.remove(&id).filter(|_| well);
-        self.answered.extend(asked.into_iter().flatten());
-    }
-
     pub(super) fn forget(&mut self, lease: &LeaseName) {
-        self.keys.remove(&keys::lease(lease));
         self.changed |= self.sights.remove(lease.as_str()).is_some();
     }
 
@@ -80,7 +43,7 @@ impl Leaders {
 impl Driver {
     /// Takes in what the last answers showed.
     pub(super) fn sight_leaders(&mut self) {
-        for lease in std::mem::take(&mut self.leaders.answered) {
+        for lease in self.core.sighted() {
             let Some(sighting) = self.core.sighting(&lease) else { continue };
             match self.leaders.sights.get(lease.as_str()) {
                 Some(sight) if sight.is_same(&sighting) => sight.renew(sighting.seen),

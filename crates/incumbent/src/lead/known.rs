@@ -16,7 +16,8 @@ use crate::driver::clock;
 pub struct KnownLeader {
     /// Who leads; nobody, if the lease was free.
     pub leader: Option<Leader>,
-    /// How long ago the question was sent whose answer says so; zero if this node leads itself.
+    /// How long ago the question was sent whose answer says so, or the leader beat last without saying that
+    /// it has freed anything since; zero if this node leads itself.
     pub age: Duration,
 }
 

@@ -1,5 +1,6 @@
 //! 16. Where hints get through, a lease that was freed is taken within a few round trips by one who
-//!     waits for it.
+//!     waits for it; where the store pushes none, within about a second; and where all are lost, once its
+//!     holder has beaten.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use crate::process::Process;
 use crate::scenario::{MILLI, Scenario};
 
 pub(super) struct HandOver {
-    /// How long it may take; nothing where hints are lost or there are none.
-    bound: Option<u64>,
+    /// How long it may take.
+    bound: u64,
     ttl: u64,
     /// From here on nothing is in doubt any more.
     calm: u64,
@@ -32,9 +33,16 @@ impl HandOver {
     pub(super) fn new(scenario: &Scenario) -> Self {
         // A hint, a look that was on its way, the look that shows it and a take; whoever lost a
         // race before waits for 200 ms at most.
-        let bound = 250 * MILLI + 6 * 2 * (scenario.latency + MILLI);
+        let soon = 250 * MILLI + 6 * 2 * (scenario.latency + MILLI);
+        // A beat that says so, and who looks for it.
+        let later = soon + (1_100 * MILLI + 4 * 2 * (scenario.latency + MILLI));
+        let bound = match (scenario.push, scenario.hints_lost) {
+            (true, 0) => soon,
+            (true, _) => later + scenario.longest_ttl() * 4 / 10,
+            (false, _) => later,
+        };
         Self {
-            bound: (scenario.push && scenario.hints_lost == 0).then_some(bound),
+            bound,
             ttl: scenario.longest_ttl(),
             calm: u64::MAX,
             stands_back: BTreeMap::new(),
@@ -101,7 +109,7 @@ impl Invariant for HandOver {
 
     fn applied(&mut self, Landing { now, change, sender, processes }: Landing<'_>) -> Verdict {
         self.now = now;
-        if self.bound.is_none() || !change.key.as_str().starts_with("lease/") {
+        if !change.key.as_str().starts_with("lease/") {
             return Ok(());
         }
         let (before, after) = (change.before::<LeaseRecord>(), change.after::<LeaseRecord>());
@@ -131,7 +139,7 @@ impl Invariant for HandOver {
 
     fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
         self.now = now;
-        let Some(bound) = self.bound else { return Ok(()) };
+        let bound = self.bound;
         self.free.retain(|lease, _| {
             !processes.iter().any(|process| process.trusts(lease, now).is_some())
         });
