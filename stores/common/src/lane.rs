@@ -136,19 +136,18 @@ impl<C: Connect> Lane<C> {
         self
     }
 
-    /// Whether a job would be sent at once. If not, a connection is made.
+    /// Whether a job would be sent at once.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let inner = &self.inner;
-        if inner.settle_in().is_err() {
-            return false;
+        locked(&self.inner.shelf).first().is_some_and(|held| !held.session.has_ended())
+    }
+
+    /// Has a connection made if there is none, as a job would.
+    pub fn want(&self) {
+        if self.inner.settle_in().is_ok() {
+            locked(&self.inner.shelf).ask();
+            self.inner.tend();
         }
-        let ready = locked(&inner.shelf).first().is_some_and(|held| !held.session.has_ended());
-        if !ready {
-            locked(&inner.shelf).ask();
-            inner.tend();
-        }
-        ready
     }
 
     /// A connection of this lane for what lasts longer than a job and needs no turn.

@@ -66,6 +66,7 @@ impl<C: Connect> Lanes<C> {
             store::Lane::Beat
                 if C::Session::WATCHED && !self.beat.is_ready() && self.watch.is_ready() =>
             {
+                self.beat.want();
                 &self.watch
             }
             store::Lane::Beat => &self.beat,

@@ -269,7 +269,7 @@ fn clones_share_the_connections_and_the_last_one_closes_them() {
             }
             panic!("there never were {wanted} sessions");
         };
-        wait(5).await;
+        wait(3).await;
         drop(clone);
         wait(0).await;
     });
