@@ -76,7 +76,8 @@ pub struct Elector {
     joins: crate::backoff::Backoff,
     leaving: bool,
 
-    leases: BTreeMap<LeaseName, Lease>,
+    /// In boxes, because a third of a map's room is empty.
+    leases: BTreeMap<LeaseName, Box<Lease>>,
     /// What is remembered of leases that aren't wanted any more.
     memories: BTreeMap<LeaseName, Memory>,
     /// The highest term of any lease that this node has seen.

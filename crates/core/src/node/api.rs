@@ -36,7 +36,7 @@ impl Elector {
         let memories = &mut self.memories;
         let lease = self.leases.entry(name.clone()).or_insert_with(|| {
             let memory = memories.remove(&name).unwrap_or_default();
-            Lease { memory, ..Lease::new(name.clone(), now) }
+            Box::new(Lease { memory, ..Lease::new(name.clone(), now) })
         });
         lease.want = Some(candidacy);
         if matches!(lease.stage, Stage::Seeking) {

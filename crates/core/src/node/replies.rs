@@ -147,8 +147,13 @@ impl Elector {
 
     fn arm_proving(&mut self, now: Moment) {
         let proving = |lease: &&Lease| matches!(lease.stage, Stage::Proving(..));
-        let names: Vec<LeaseName> =
-            self.leases.values().filter(proving).map(|lease| lease.name.clone()).collect();
+        let names: Vec<LeaseName> = self
+            .leases
+            .values()
+            .map(Box::as_ref)
+            .filter(proving)
+            .map(|lease| lease.name.clone())
+            .collect();
         for name in names {
             self.arm(&name, now);
         }

@@ -180,7 +180,11 @@ impl Elector {
             Stage::Held(_) => false,
             Stage::Stopping(_) | Stage::ToFree(_) | Stage::Freeing(_) => true,
         };
-        let duties = self.leases.values().filter(|lease| lease.name.kind() == LeaseKind::Duty);
+        let duties = self
+            .leases
+            .values()
+            .map(Box::as_ref)
+            .filter(|lease| lease.name.kind() == LeaseKind::Duty);
         duties.filter(ending).map(|lease| &lease.name)
     }
 
