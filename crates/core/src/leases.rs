@@ -30,7 +30,8 @@ pub use past::Past;
 /// All leases that a node wants, watches or holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Leases {
-    leases: BTreeMap<LeaseName, Lease>,
+    /// In boxes, because a third of a map's room is empty.
+    leases: BTreeMap<LeaseName, Box<Lease>>,
     /// What is remembered of leases that aren't wanted any more.
     memories: BTreeMap<LeaseName, Memory>,
     /// The highest term of any lease that this node has seen.
@@ -187,7 +188,7 @@ impl Leases {
         let memories = &mut self.memories;
         let lease = self.leases.entry(name.clone()).or_insert_with(|| {
             let memory = memories.remove(&name).unwrap_or_default();
-            Lease { memory, ..Lease::new(name.clone(), now) }
+            Box::new(Lease { memory, ..Lease::new(name.clone(), now) })
         });
         lease.want = Some(candidacy);
         if matches!(lease.stage, Stage::Seeking) {
@@ -302,7 +303,7 @@ impl Leases {
 
     /// Takes in the proof that nothing of this member runs any more.
     pub(crate) fn proven_dead(&mut self, now: Moment, member: &MemberId) {
-        let awaits = |lease: &&Lease| lease.awaited().any(|awaited| awaited == member);
+        let awaits = |lease: &&Box<Lease>| lease.awaited().any(|awaited| awaited == member);
         let waiting = self.leases.values().filter(awaits).map(|lease| lease.name.clone());
         let waiting: Vec<LeaseName> = waiting.collect();
         if waiting.is_empty() {

@@ -1,5 +1,6 @@
 //! Names that people give, and ids that we draw.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -204,6 +205,12 @@ impl LeaseName {
     /// The name's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for LeaseName {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -36,7 +36,7 @@ mod waiters;
 mod witnesses;
 pub(crate) mod workers;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ use crate::lead::hold::Hold;
 use crate::lead::seat::Seat;
 use crate::lead::tenure::Tenure;
 use crate::lead::trust::Trust;
-use crate::node::shared::{Held, Shared};
+use crate::node::shared::{HeldTerms, Shared};
 use crate::open::OpenStore;
 
 use attempts::Attempts;
@@ -120,7 +120,8 @@ pub(crate) struct Driver {
     campaigns: BTreeMap<LeaseName, Candidate>,
     /// Terms under which work runs, or may still run.
     tenures: BTreeMap<LeaseName, Arc<Tenure>>,
-    held: HashMap<Arc<str>, Held>,
+    /// Shared with those who ask until it changes, and copied then.
+    held: Arc<HeldTerms>,
     held_changed: bool,
     /// Leaderships to be handed out once they are published.
     elected: Vec<(Arc<Seat>, Arc<Hold>)>,
@@ -207,7 +208,7 @@ impl Driver {
             trust: None,
             campaigns: BTreeMap::new(),
             tenures: BTreeMap::new(),
-            held: HashMap::new(),
+            held: Arc::default(),
             held_changed: false,
             elected: Vec::new(),
             duties: Duties::default(),
@@ -369,7 +370,7 @@ impl Driver {
     /// Publishes what is held, then hands out what is new.
     fn publish_held(&mut self) {
         if std::mem::take(&mut self.held_changed) {
-            self.shared.held.store(Arc::new(self.held.clone()));
+            self.shared.held.store(Arc::clone(&self.held));
         }
         for (seat, hold) in self.elected.drain(..) {
             if hold.tenure.lost().is_none() {

@@ -61,7 +61,7 @@ pub(crate) struct Inner {
     pub(crate) commands: Commands,
     pub(crate) shared: Arc<Shared>,
     pub(crate) seats: Arc<Seats>,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: Arc<Cluster>,
     pub(crate) workers: Handle,
     /// The process of a world that it belongs to.
     #[cfg(feature = "testing")]
@@ -269,7 +269,7 @@ impl Node {
         Term {
             tenure: Arc::clone(&held.tenure),
             commands: self.inner.commands.clone(),
-            cluster: self.inner.cluster.clone(),
+            cluster: Arc::clone(&self.inner.cluster),
             scope: Scope::new(&held.tenure, held.hold.clone()),
         }
     }

@@ -35,7 +35,8 @@ impl Leases {
             Stage::Held(_) => false,
             Stage::Stopping(_) | Stage::ToFree(_) | Stage::Freeing(_) => true,
         };
-        let duties = self.leases.values().filter(|lease| lease.name.kind() == LeaseKind::Duty);
+        let leases = self.leases.values().map(Box::as_ref);
+        let duties = leases.filter(|lease| lease.name.kind() == LeaseKind::Duty);
         duties.filter(ending).map(|lease| &lease.name)
     }
 

@@ -23,7 +23,8 @@ impl Leases {
     pub(crate) fn past(&self) -> Past {
         let mut memories = self.memories.clone();
         let seen = |lease: &&Lease| lease.memory.highest > 0;
-        let wanted: Vec<&Lease> = self.leases.values().filter(seen).take(MOST_MEMORIES).collect();
+        let wanted: Vec<&Lease> =
+            self.leases.values().map(Box::as_ref).filter(seen).take(MOST_MEMORIES).collect();
         while memories.len() + wanted.len() > MOST_MEMORIES && memories.pop_first().is_some() {}
         memories.extend(wanted.into_iter().map(|lease| (lease.name.clone(), lease.memory.clone())));
         let holders = memories.values().filter_map(|memory| memory.holder.as_ref());

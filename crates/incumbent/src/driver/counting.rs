@@ -1,6 +1,5 @@
 //! What the driver counts for [`Metrics`](crate::node::metrics::Metrics).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use incumbent_core::{LeaseName, Moment, Timing};
@@ -8,12 +7,13 @@ use incumbent_core::{LeaseName, Moment, Timing};
 use super::Driver;
 use super::lanes::Landed;
 use crate::driver::clock;
-use crate::node::metrics::{LeaseMeter, Meters};
+use crate::node::metrics::{LeaseMeter, LeaseMeters, Meters};
 
 /// The leases that are counted: those that this node stands for.
 #[derive(Default)]
 pub(super) struct Counting {
-    leases: BTreeMap<LeaseName, Arc<LeaseMeter>>,
+    /// Shared with those who read it until it changes, and copied then.
+    leases: Arc<LeaseMeters>,
     changed: bool,
     /// The end of trust that was counted last.
     until: Moment,
@@ -22,13 +22,16 @@ pub(super) struct Counting {
 impl Counting {
     pub(super) fn begin(&mut self, lease: &LeaseName) {
         if !self.leases.contains_key(lease) {
-            self.leases.insert(lease.clone(), Arc::default());
+            Arc::make_mut(&mut self.leases).insert(lease.clone(), Arc::default());
             self.changed = true;
         }
     }
 
     pub(super) fn end(&mut self, lease: &LeaseName) {
-        self.changed |= self.leases.remove(lease).is_some();
+        if self.leases.contains_key(lease) {
+            Arc::make_mut(&mut self.leases).remove(lease);
+            self.changed = true;
+        }
     }
 
     /// Counts a renewal if trust lasts longer than it did.
@@ -59,7 +62,7 @@ impl Driver {
     /// Makes leases that are new to be found by who reads, once for all that came together.
     pub(super) fn publish_counting(&mut self) {
         if std::mem::take(&mut self.counting.changed) {
-            self.shared.meters.publish(self.counting.leases.clone());
+            self.shared.meters.publish(Arc::clone(&self.counting.leases));
         }
     }
 }

@@ -112,7 +112,7 @@ impl Driver {
         let tenure = Arc::new(Tenure::new(lease.clone(), term, member, Arc::clone(trust)));
         let hold = Arc::new(Hold::new(Arc::clone(&tenure), self.commands.clone()));
         let held = Held { tenure: Arc::clone(&tenure), hold: Arc::downgrade(&hold) };
-        self.held.insert(lease.as_str().into(), held);
+        Arc::make_mut(&mut self.held).insert(lease.clone(), held);
         self.held_changed = true;
         self.duties.preparing.remove(&duty);
         self.duties.elected.push((Arc::clone(family), duty, hold));
@@ -130,7 +130,7 @@ impl Driver {
                 name: Arc::clone(&self.cluster),
                 hints: Arc::clone(&self.hint_settings),
             };
-            let leadership = Leadership::new(hold, self.commands.clone(), cluster, None);
+            let leadership = Leadership::new(hold, self.commands.clone(), Arc::new(cluster), None);
             let heard_after = self.config.timing.beat * 2;
             let _counted = Counted::new(Arc::clone(&family));
             let tending = Tending { family, duty, leadership, heard_after, _counted };

@@ -148,7 +148,7 @@ impl Driver {
         let hold = Arc::new(Hold::new(Arc::clone(&tenure), self.commands.clone()));
         let held = Held { tenure: Arc::clone(&tenure), hold: Arc::downgrade(&hold) };
         self.elected.push((Arc::clone(&candidate.seat), hold));
-        self.held.insert(lease.as_str().into(), held);
+        Arc::make_mut(&mut self.held).insert(lease.clone(), held);
         self.held_changed = true;
         self.tenures.insert(lease.clone(), tenure);
         if let Some(meter) = self.counting.lease(&lease) {
@@ -169,7 +169,7 @@ impl Driver {
             return;
         }
         let (lease, term) = (tenure.lease.clone(), tenure.term);
-        self.held.remove(lease.as_str());
+        Arc::make_mut(&mut self.held).remove(&lease);
         self.held_changed = true;
         if lease.is_duty() {
             tracing::debug!(node = self.name(), %lease, term, action = "lost", reason = %why, abrupt, "a duty is to stop");

@@ -1,6 +1,5 @@
 //! Who leads the leases that this node stands for or follows.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use incumbent_core::LeaseName;
@@ -10,29 +9,34 @@ use crate::cluster::Leader;
 use crate::driver::clock;
 use crate::lead::known::LeaderSeen;
 use crate::node::event::Event;
+use crate::node::shared::Sights;
 
 /// What was last seen of each lease.
 #[derive(Default)]
 pub(super) struct Leaders {
-    sights: HashMap<Arc<str>, Arc<LeaderSeen>>,
+    /// Shared with those who read it until it changes, and copied then.
+    sights: Arc<Sights>,
     /// Something is to be published.
     changed: bool,
 }
 
 impl Leaders {
     pub(super) fn forget(&mut self, lease: &LeaseName) {
-        self.changed |= self.sights.remove(lease.as_str()).is_some();
+        if self.sights.contains_key(lease) {
+            Arc::make_mut(&mut self.sights).remove(lease);
+            self.changed = true;
+        }
     }
 
     pub(super) fn forget_all(&mut self) {
         self.changed |= !self.sights.is_empty();
-        self.sights.clear();
+        self.sights = Arc::default();
     }
 
     /// The leaders that are known, in the order of their leases.
     pub(super) fn known(&self) -> Vec<(LeaseName, Leader)> {
-        let known = |(lease, sight): (&Arc<str>, &Arc<LeaderSeen>)| {
-            Some((LeaseName::new(lease).ok()?, sight.leader.clone()?))
+        let known = |(lease, sight): (&LeaseName, &Arc<LeaderSeen>)| {
+            Some((lease.clone(), sight.leader.clone()?))
         };
         let mut leaders: Vec<_> = self.sights.iter().filter_map(known).collect();
         leaders.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -45,7 +49,7 @@ impl Driver {
     pub(super) fn sight_leaders(&mut self) {
         for lease in self.core.sighted() {
             let Some(sighting) = self.core.sighting(&lease) else { continue };
-            match self.leaders.sights.get(lease.as_str()) {
+            match self.leaders.sights.get(&lease) {
                 Some(sight) if sight.is_same(&sighting) => sight.renew(sighting.seen),
                 Some(_) | None => self.sight_leader(lease),
             }
@@ -73,7 +77,8 @@ impl Driver {
             meter.saw(clock::now(), sight.leader.is_some());
         }
         let sight = Arc::new(sight);
-        let former = self.leaders.sights.insert(lease.as_str().into(), Arc::clone(&sight));
+        let former =
+            Arc::make_mut(&mut self.leaders.sights).insert(lease.clone(), Arc::clone(&sight));
         self.leaders.changed = true;
         if sight.names_other(former.as_deref()) {
             self.tell(Event::LeaderChanged { lease, leader: sight.leader.clone() });
@@ -83,7 +88,7 @@ impl Driver {
     /// To be called before leaderships are handed out: who gets one finds itself named.
     pub(super) fn publish_leaders(&mut self) {
         if std::mem::take(&mut self.leaders.changed) {
-            self.shared.leaders.store(Arc::new(self.leaders.sights.clone()));
+            self.shared.leaders.store(Arc::clone(&self.leaders.sights));
         }
     }
 }

@@ -116,7 +116,7 @@ impl Driver {
         for candidate in self.campaigns.values() {
             drop(candidate.seat.take());
         }
-        self.held.clear();
+        self.held = std::sync::Arc::default();
         self.held_changed = true;
         self.publish_held();
         self.leaders.forget_all();

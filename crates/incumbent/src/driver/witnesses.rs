@@ -157,7 +157,7 @@ impl Witnesses {
         }
         let wanted: HashSet<LeaseName> = wanted.map(DutyId::lease).collect();
         let unwanted =
-            self.holders.keys().filter(|lease| lease.is_duty() && !wanted.contains(lease));
+            self.holders.keys().filter(|lease| lease.is_duty() && !wanted.contains(*lease));
         for lease in unwanted.cloned().collect::<Vec<_>>() {
             self.forget(&lease);
         }

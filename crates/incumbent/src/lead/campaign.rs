@@ -16,7 +16,7 @@ use crate::node::Keep;
 #[must_use = "dropping it withdraws the candidacy"]
 pub struct Campaign {
     pub(crate) commands: Commands,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: Arc<Cluster>,
     pub(crate) seats: Arc<Seats>,
     pub(crate) seat: Arc<Seat>,
     pub(crate) keep: Option<Keep>,
@@ -48,7 +48,7 @@ impl Campaign {
     }
 
     fn leadership(&self, hold: Arc<Hold>) -> Leadership {
-        Leadership::new(hold, self.commands.clone(), self.cluster.clone(), self.keep.clone())
+        Leadership::new(hold, self.commands.clone(), Arc::clone(&self.cluster), self.keep.clone())
     }
 
     /// Stops standing for the lease: what is held is told to stop, and no more is taken.

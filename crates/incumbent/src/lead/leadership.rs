@@ -36,7 +36,7 @@ impl Leadership {
     pub(crate) fn new(
         hold: Arc<Hold>,
         commands: Commands,
-        cluster: Cluster,
+        cluster: Arc<Cluster>,
         keep: Option<Keep>,
     ) -> Self {
         let scope = Scope::new(&hold.tenure, Arc::downgrade(&hold));

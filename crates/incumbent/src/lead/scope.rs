@@ -18,6 +18,13 @@ pub(crate) struct Scope {
     tenure: Arc<Tenure>,
     /// Gone once the work under the term has ended.
     hold: Weak<Hold>,
+    /// Nothing where the run is all of the work under the term.
+    part: Option<Arc<Part>>,
+}
+
+/// One of several runs under a term.
+#[derive(Debug)]
+struct Part {
     /// Fires when the run is over.
     closing: CancellationToken,
     /// How many futures there are.
@@ -27,40 +34,46 @@ pub(crate) struct Scope {
 impl Scope {
     /// The work under a term, for whoever has a handle to it.
     pub(crate) fn new(tenure: &Arc<Tenure>, hold: Weak<Hold>) -> Self {
-        Self {
-            hold,
-            closing: tenure.closing().clone(),
-            futures: Arc::clone(tenure.futures()),
-            tenure: Arc::clone(tenure),
-        }
+        Self { tenure: Arc::clone(tenure), hold, part: None }
     }
 
     /// A run of its own under the same term.
     pub(crate) fn anew(&self) -> Self {
-        let futures = Arc::default();
-        Self { closing: self.tenure.abort_token(), futures, ..self.clone() }
+        let part = Part { closing: self.tenure.abort_token(), futures: Arc::default() };
+        Self { part: Some(Arc::new(part)), ..self.clone() }
+    }
+
+    fn closing(&self) -> &CancellationToken {
+        self.part.as_ref().map_or_else(|| self.tenure.closing(), |part| &part.closing)
+    }
+
+    fn futures(&self) -> &Arc<Futures> {
+        self.part.as_ref().map_or_else(|| self.tenure.futures(), |part| &part.futures)
     }
 
     /// Ends all that runs in it, at the next `await` of each.
     pub(crate) fn close(&self) {
-        self.closing.cancel();
+        match &self.part {
+            Some(part) => part.closing.cancel(),
+            None => self.tenure.close(),
+        }
     }
 
     /// Ends all that runs in it when this is dropped.
     pub(crate) fn close_on_drop(&self) -> DropGuard {
-        self.closing.clone().drop_guard()
+        self.closing().clone().drop_guard()
     }
 
     /// Ends all that runs in it, and waits until nothing does.
     pub(crate) async fn closed(&self) {
         self.close();
-        self.futures.over().await;
+        self.futures().over().await;
     }
 
     pub(crate) fn guard<F: Future>(&self, future: F) -> Guarded<F> {
-        let place = self.hold.upgrade().map(|hold| HeldOpen::new(hold, Arc::clone(&self.futures)));
+        let place = self.hold.upgrade().map(|hold| HeldOpen::new(hold, Arc::clone(self.futures())));
         let future = place.is_some().then(|| Box::pin(future));
-        let closing = Box::pin(self.closing.clone().cancelled_owned());
+        let closing = Box::pin(self.closing().clone().cancelled_owned());
         Guarded { future, closing, tenure: Arc::clone(&self.tenure), place }
     }
 }

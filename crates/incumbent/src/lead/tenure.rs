@@ -1,6 +1,6 @@
 //! One term of one lease, as driver and program share it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,11 +23,20 @@ pub(crate) struct Tenure {
     over: AtomicBool,
     /// Set when this term alone was lost at once, although its member may still be trusted.
     cut: AtomicBool,
+    /// Set when the work under it is over.
+    closed: AtomicBool,
     /// When the work last reported progress; 0 before it has started.
     progress: AtomicU64,
     /// Set when it has reported none for too long.
     stuck: AtomicBool,
     lost: OnceLock<(Lost, Moment)>,
+    /// Made for whoever is the first to wait: a term that is only asked takes a third of the memory.
+    signals: OnceLock<Box<Signals>>,
+}
+
+/// What can be waited for. Each fires after the mark that says the same was set.
+#[derive(Debug)]
+struct Signals {
     /// Fires when the work shall end.
     ending: CancellationToken,
     /// Fires when the work must end at once. As the former, it fires by itself when trust is over.
@@ -40,7 +49,6 @@ pub(crate) struct Tenure {
 
 impl Tenure {
     pub(crate) fn new(lease: LeaseName, term: u64, member: MemberId, trust: Arc<Trust>) -> Self {
-        let aborting = trust.over().child_token();
         Self {
             lease,
             term,
@@ -49,12 +57,39 @@ impl Tenure {
             cut: AtomicBool::new(false),
             progress: AtomicU64::new(0),
             stuck: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             lost: OnceLock::new(),
-            ending: trust.over().child_token(),
-            closing: aborting.child_token(),
-            aborting,
-            futures: Arc::default(),
+            signals: OnceLock::new(),
             trust,
+        }
+    }
+
+    fn signals(&self) -> &Signals {
+        let signals = self.signals.get_or_init(|| {
+            let aborting = self.trust.over().child_token();
+            let (ending, closing) = (self.trust.over().child_token(), aborting.child_token());
+            Box::new(Signals { ending, aborting, closing, futures: Arc::default() })
+        });
+        // Here signals are there before the marks are looked at, in `fire` the mark is set before it is
+        // looked for signals: so no mark is missed on both sides.
+        fence(Ordering::SeqCst);
+        if self.cut.load(Ordering::Acquire) {
+            signals.aborting.cancel();
+        }
+        if self.lost.get().is_some() {
+            signals.ending.cancel();
+        }
+        if self.closed.load(Ordering::Acquire) {
+            signals.closing.cancel();
+        }
+        signals
+    }
+
+    /// Tells those who wait, if there are any, of a mark that was set.
+    fn fire(&self, signal: impl FnOnce(&Signals) -> &CancellationToken) {
+        fence(Ordering::SeqCst);
+        if let Some(signals) = self.signals.get() {
+            signal(signals).cancel();
         }
     }
 
@@ -122,7 +157,7 @@ impl Tenure {
         tokio::select! {
             biased;
             // Either the term was cut before this fired, or trust is over.
-            () = self.aborting.cancelled() => Moment::START,
+            () = self.aborted() => Moment::START,
             until = self.trust.other_than(known) => until,
         }
     }
@@ -134,14 +169,20 @@ impl Tenure {
         if abrupt {
             self.abort();
         }
-        self.ending.cancel();
+        self.fire(|signals| &signals.ending);
         news
     }
 
     /// Trust is over while the work was still ending.
     pub(crate) fn abort(&self) {
         self.cut.store(true, Ordering::Release);
-        self.aborting.cancel();
+        self.fire(|signals| &signals.aborting);
+    }
+
+    /// The work is over, and with it all that it put under the term.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.fire(|signals| &signals.closing);
     }
 
     /// The work has started, or has come on.
@@ -184,35 +225,35 @@ impl Tenure {
 
     /// Whether trust is over, so that the work must have ended at once.
     pub(crate) fn is_aborted(&self) -> bool {
-        self.aborting.is_cancelled()
+        self.cut.load(Ordering::Acquire) || self.trust.over().is_cancelled()
     }
 
     pub(crate) async fn ended(&self) -> Lost {
-        self.ending.cancelled().await;
+        self.signals().ending.cancelled().await;
         // Either it was set before the token fired, or trust ran out and the driver is late.
         self.lost().unwrap_or(Lost { why: Loss::CannotTell, abrupt: true })
     }
 
     pub(crate) async fn aborted(&self) {
-        self.aborting.cancelled().await;
+        self.signals().aborting.cancelled().await;
     }
 
     pub(crate) fn token(&self) -> CancellationToken {
-        self.ending.child_token()
+        self.signals().ending.child_token()
     }
 
     /// Fires when the work under the term is over.
     pub(crate) fn closing(&self) -> &CancellationToken {
-        &self.closing
+        &self.signals().closing
     }
 
     /// How many futures run under the term.
     pub(crate) fn futures(&self) -> &Arc<Futures> {
-        &self.futures
+        &self.signals().futures
     }
 
     /// Fires when whatever runs under the term must end at once.
     pub(crate) fn abort_token(&self) -> CancellationToken {
-        self.aborting.child_token()
+        self.signals().aborting.child_token()
     }
 }

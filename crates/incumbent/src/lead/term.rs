@@ -22,7 +22,7 @@ use crate::lead::tenure::Tenure;
 pub struct Term {
     pub(crate) tenure: Arc<Tenure>,
     pub(crate) commands: Commands,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: Arc<Cluster>,
     pub(crate) scope: Scope,
 }
 

@@ -314,7 +314,7 @@ impl Builder {
             commands,
             shared,
             seats,
-            cluster,
+            cluster: Arc::new(cluster),
             workers,
             #[cfg(feature = "testing")]
             home: crate::testing::Home::here(),

@@ -228,7 +228,7 @@ impl Node {
             candidacy: candidacy.core(),
             grace: candidacy.grace.unwrap_or(self.inner.grace),
         });
-        let (commands, cluster) = (self.inner.commands.clone(), self.inner.cluster.clone());
+        let (commands, cluster) = (self.inner.commands.clone(), Arc::clone(&self.inner.cluster));
         let seats = Arc::clone(&self.inner.seats);
         Ok(Campaign { commands, cluster, seats, seat, keep })
     }

@@ -15,7 +15,7 @@ mod publication;
 use std::time::Duration;
 
 pub use histogram::Histogram;
-pub(crate) use meters::{LeaseMeter, Meters};
+pub(crate) use meters::{LeaseMeter, LeaseMeters, Meters};
 #[cfg(feature = "metrics")]
 pub use publication::Publication;
 

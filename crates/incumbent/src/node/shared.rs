@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use incumbent_core::MemberId;
+use incumbent_core::{LeaseName, MemberId};
 
 use crate::driver::clock;
 use crate::lead::hold::Hold;
@@ -15,10 +15,15 @@ use crate::node::health::Pulse;
 use crate::node::member::Member;
 use crate::node::metrics::Meters;
 
+/// The terms that are held, by their leases.
+pub(crate) type HeldTerms = HashMap<LeaseName, Held>;
+/// What was last seen of leases.
+pub(crate) type Sights = HashMap<LeaseName, Arc<LeaderSeen>>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    pub(crate) held: ArcSwap<HashMap<Arc<str>, Held>>,
-    pub(crate) leaders: ArcSwap<HashMap<Arc<str>, Arc<LeaderSeen>>>,
+    pub(crate) held: ArcSwap<HeldTerms>,
+    pub(crate) leaders: ArcSwap<Sights>,
     pub(crate) members: ArcSwap<Vec<Member>>,
     pub(crate) member: ArcSwapOption<MemberId>,
     pub(crate) pulse: Pulse,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "metrics")]
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "metrics")]
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -36,8 +37,9 @@ const WAITING: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Buckets {
     bounds: &'static [f64],
-    /// One more than bounds: what is above all of them.
-    counts: Box<[AtomicU64]>,
+    /// One more than bounds: what is above all of them. Made with the first number, because most leases
+    /// have a histogram that stays empty.
+    counts: OnceLock<Box<[AtomicU64]>>,
     /// In millionths: sums of fractions can't be added up without a lock otherwise.
     sum: AtomicU64,
     /// Who wants each number.
@@ -47,10 +49,9 @@ pub(super) struct Buckets {
 
 impl Buckets {
     pub(super) fn new(bounds: &'static [f64]) -> Self {
-        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self {
             bounds,
-            counts,
+            counts: OnceLock::new(),
             sum: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
             tap: ArcSwapOption::empty(),
@@ -59,7 +60,8 @@ impl Buckets {
 
     pub(super) fn note(&self, number: f64) {
         let place = self.bounds.partition_point(|bound| *bound < number);
-        if let Some(count) = self.counts.get(place) {
+        let zeros = || (0..=self.bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        if let Some(count) = self.counts.get_or_init(zeros).get(place) {
             count.fetch_add(1, Ordering::Relaxed);
         }
         self.sum.fetch_add((number.max(0.0) * 1e6) as u64, Ordering::Relaxed);
@@ -80,15 +82,15 @@ impl Buckets {
 
     pub(super) fn read(&self) -> Histogram {
         let mut count = 0;
-        let mut up_to = |counted: &AtomicU64| {
-            count += counted.load(Ordering::Relaxed);
+        let mut up_to = |place: usize| {
+            let counted = self.counts.get().and_then(|counts| counts.get(place));
+            count += counted.map_or(0, |counted| counted.load(Ordering::Relaxed));
             count
         };
+        let bounds = self.bounds.iter().enumerate();
         let buckets: Vec<(f64, u64)> =
-            self.bounds.iter().zip(&self.counts).map(|(bound, at)| (*bound, up_to(at))).collect();
-        if let Some(above) = self.counts.last() {
-            up_to(above);
-        }
+            bounds.map(|(place, bound)| (*bound, up_to(place))).collect();
+        up_to(self.bounds.len());
         Histogram { buckets, count, sum: self.sum.load(Ordering::Relaxed) as f64 / 1e6 }
     }
 }

@@ -1,8 +1,8 @@
 //! What a driver counts. It alone writes; everyone may read, and nobody ever waits for anybody.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -47,9 +47,12 @@ pub(super) enum Sampled {
     Store(&'static str, &'static str),
 }
 
+/// The meters of all leases that are counted.
+pub(crate) type LeaseMeters = BTreeMap<LeaseName, Arc<LeaseMeter>>;
+
 #[derive(Debug)]
 pub(crate) struct Meters {
-    leases: ArcSwap<BTreeMap<LeaseName, Arc<LeaseMeter>>>,
+    leases: ArcSwap<LeaseMeters>,
     renewed: AtomicU64,
     unavailable: AtomicU64,
     unknown: AtomicU64,
@@ -69,7 +72,8 @@ pub(crate) struct Meters {
 pub(crate) struct LeaseMeter {
     term: AtomicU64,
     won: AtomicU64,
-    lost: [AtomicU64; LOSSES.len()],
+    /// Made with the first loss, because most of thousands of leases are never lost.
+    lost: OnceLock<Box<[AtomicU64; LOSSES.len()]>>,
     leaderless: AtomicU64,
     /// Since when nobody leads, in nanoseconds; 0 if somebody does, or nothing was seen yet.
     since: AtomicU64,
@@ -148,8 +152,8 @@ impl Meters {
     }
 
     /// The leases that are counted from now on.
-    pub(crate) fn publish(&self, leases: BTreeMap<LeaseName, Arc<LeaseMeter>>) {
-        self.leases.store(Arc::new(leases));
+    pub(crate) fn publish(&self, leases: Arc<LeaseMeters>) {
+        self.leases.store(leases);
     }
 
     pub(crate) fn leases(
@@ -219,7 +223,7 @@ impl Meters {
     }
 
     #[cfg(feature = "metrics")]
-    pub(super) fn by_lease(&self) -> Arc<BTreeMap<LeaseName, Arc<LeaseMeter>>> {
+    pub(super) fn by_lease(&self) -> Arc<LeaseMeters> {
         self.leases.load_full()
     }
 }
@@ -229,7 +233,7 @@ impl Default for LeaseMeter {
         Self {
             term: AtomicU64::new(0),
             won: AtomicU64::new(0),
-            lost: Default::default(),
+            lost: OnceLock::new(),
             leaderless: AtomicU64::new(0),
             since: AtomicU64::new(0),
             seen: AtomicBool::new(false),
@@ -246,7 +250,8 @@ impl LeaseMeter {
 
     pub(crate) fn lost(&self, why: Loss) {
         let place = LOSSES.iter().position(|loss| loss.code() == why.code());
-        if let Some(count) = place.and_then(|place| self.lost.get(place)) {
+        let counts = self.lost.get_or_init(Box::default);
+        if let Some(count) = place.and_then(|place| counts.get(place)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -275,9 +280,10 @@ impl LeaseMeter {
     fn read(&self, lease: &LeaseName, now: Moment, held: bool) -> LeaseMetrics {
         let since = self.since.load(Ordering::Relaxed);
         let gap = if since > 0 { now.since(Moment::from_nanos(since)) } else { Duration::ZERO };
+        let counts = self.lost.get().map_or(&[][..], |counts| &counts[..]);
         let lost = LOSSES
             .iter()
-            .zip(&self.lost)
+            .zip(counts)
             .map(|(why, count)| (why.code(), count.load(Ordering::Relaxed)));
         LeaseMetrics {
             lease: lease.as_str().to_owned(),
