@@ -16,7 +16,7 @@ pub mod salvage;
 mod view;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 
 pub use audit::{Act, Audit, MAX_ACTS};
 pub use board::Board;
@@ -81,7 +81,7 @@ pub trait Content: Serialize + DeserializeOwned {
             key: record.key.as_str().to_owned(),
             reason: shortened(reason),
         };
-        let parsed: Result<Self, _> = serde_json::from_slice(&record.value);
+        let parsed = parsed::<Self>(&record.value);
         let content = match parsed {
             Ok(content) if content.format() == FORMAT => content,
             // A newer format may look different in any way.
@@ -111,6 +111,12 @@ pub trait Content: Serialize + DeserializeOwned {
         // Our own types have string keys and finite numbers, which JSON always takes.
         serde_json::to_vec(self).unwrap_or_default()
     }
+}
+
+/// Reads JSON. That all of it is text is seen at once, which is quicker than for each string in it.
+fn parsed<T: DeserializeOwned>(value: &[u8]) -> serde_json::Result<T> {
+    let text = std::str::from_utf8(value).map_err(serde_json::Error::custom)?;
+    serde_json::from_str(text)
 }
 
 /// The format that a record claims, if that is newer than what this version reads.

@@ -30,7 +30,9 @@ impl Stored {
         if let Some(record) = known.next() {
             return record.clone();
         }
-        let record: Option<Rc<T>> = serde_json::from_slice(&self.bytes).ok().map(Rc::new);
+        let text = std::str::from_utf8(&self.bytes).ok();
+        let record: Option<Rc<T>> =
+            text.and_then(|text| serde_json::from_str(text).ok()).map(Rc::new);
         read.push(Box::new(record.clone()));
         record
     }

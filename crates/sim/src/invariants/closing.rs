@@ -10,6 +10,7 @@ use incumbent_core::records::{LeaseRecord, MemberRecord, MemberState};
 
 use super::knowledge::{Forgotten, Knowledge};
 use super::{Invariant, Landing, Step, Verdict};
+use crate::process::Process;
 use crate::store::Applied;
 
 /// How a member was closed, and from which instant on it may trust no more.
@@ -22,25 +23,27 @@ pub(super) struct Closing {
     knowledge: Knowledge,
     /// Members that were closed by one that couldn't know better, after the store forgot them.
     excused: BTreeSet<MemberId>,
-    /// What `closed` says of the present member of each process, because all are looked at whenever
-    /// anything happens.
-    present: Vec<Option<(MemberId, Option<Closed>)>>,
+    /// The present member of each process, as long as nothing changes about `closed`.
+    members: Vec<Option<MemberId>>,
+    /// Which processes have a present member that was closed.
+    suspects: Vec<(usize, MemberId, Closed)>,
 }
 
 impl Closing {
-    /// What is known of the member that a process is now.
-    fn closed_as(&mut self, at: usize, id: &MemberId) -> Option<Closed> {
-        if self.present.len() <= at {
-            self.present.resize(at + 1, None);
+    /// Notes whose present members were closed. That is asked whenever anything happens, and changes
+    /// only when a member is closed, or when the process that did something has become another.
+    fn suspect(&mut self, node: usize, processes: &[Process]) {
+        let present = processes.get(node).and_then(Process::member);
+        let known = self.members.get(node);
+        if known.is_some_and(|known| known.as_ref() == present) {
+            return;
         }
-        match self.present.get_mut(at)? {
-            Some((known, closed)) if known == id => *closed,
-            present => {
-                let closed = self.closed.get(id).copied();
-                *present = Some((id.clone(), closed));
-                closed
-            }
-        }
+        self.members = processes.iter().map(|process| process.member().cloned()).collect();
+        let suspect = |(at, id): (usize, &Option<MemberId>)| {
+            let id = id.as_ref()?;
+            Some((at, id.clone(), *self.closed.get(id)?))
+        };
+        self.suspects = self.members.iter().enumerate().filter_map(suspect).collect();
     }
 }
 
@@ -71,7 +74,7 @@ impl Invariant for Closing {
             let evicted = |(state, _): &(MemberState, u64)| *state == MemberState::Evicted;
             if self.closed.get(&record.id).is_some_and(evicted) {
                 self.closed.remove(&record.id);
-                self.present.clear();
+                self.members.clear();
                 self.excused.insert(record.id.clone());
             }
         }
@@ -110,16 +113,16 @@ impl Invariant for Closing {
             };
             let entry = self.closed.entry(after.id.clone()).or_insert((after.state, from));
             entry.1 = entry.1.min(from);
-            self.present.clear();
+            self.members.clear();
         }
         Ok(())
     }
 
-    fn stepped(&mut self, Step { now, processes, .. }: Step<'_>) -> Verdict {
-        for (at, process) in processes.iter().enumerate() {
-            let Some(id) = process.member() else { continue };
-            let Some((state, from)) = self.closed_as(at, id) else { continue };
-            if now >= from && process.clock.at(now) < process.trusted_until() {
+    fn stepped(&mut self, Step { now, node, processes, .. }: Step<'_>) -> Verdict {
+        self.suspect(node, processes);
+        for (at, id, (state, from)) in &self.suspects {
+            let Some(process) = processes.get(*at) else { continue };
+            if now >= *from && process.clock.at(now) < process.trusted_until() {
                 return Err(format!(
                     "{} trusts as {id:?}, which was {}",
                     process.plan.name,
