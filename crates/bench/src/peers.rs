@@ -37,7 +37,7 @@ pub(crate) struct PeersArguments {
     #[arg(long)]
     quick: bool,
     /// Begin nothing new after so many minutes; what was measured by then is kept.
-    #[arg(long, default_value_t = 33, value_name = "N")]
+    #[arg(long, default_value_t = 32, value_name = "N")]
     minutes: u64,
     /// How many samples of each change of leaders; 30, or 3 with --quick.
     #[arg(long, value_name = "N")]
@@ -91,16 +91,16 @@ impl Measure {
     /// Its share of the time, in what all of them take together.
     fn weight(self) -> u32 {
         match self {
-            Self::Kill => 25,
+            Self::Kill => 24,
             Self::Pause => 30,
-            Self::Resign => 14,
+            Self::Resign => 16,
             Self::Load => 16,
             Self::Take => 8,
             Self::Away => 20,
-            Self::Idle => 14,
-            Self::Duties => 28,
+            Self::Idle => 20,
+            Self::Duties => 26,
             Self::Growth => 36,
-            Self::Hints => 6,
+            Self::Hints => 7,
             Self::Question => 1,
         }
     }

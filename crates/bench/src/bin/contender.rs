@@ -8,9 +8,6 @@ use anyhow::{Context as _, Result};
 use incumbent::{Node, clock, witness};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Between two questions where nobody wants the answers.
-const SELDOM: Duration = Duration::from_millis(100);
-
 fn main() -> Result<()> {
     witness::init().context("a witness")?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,14 +50,12 @@ async fn stand(node: Arc<Node>, lease: String, ask: Duration) -> Result<()> {
                 break;
             }
             if ask.is_zero() {
-                tokio::select! {
-                    _ = leadership.lost() => break,
-                    () = tokio::time::sleep(SELDOM) => {}
-                }
-            } else {
-                println!("believes {at} {lease}");
-                tokio::time::sleep(ask).await;
+                // Nobody wants the answers, and asking costs time of a processor.
+                let _ = leadership.lost().await;
+                break;
             }
+            println!("believes {at} {lease}");
+            tokio::time::sleep(ask).await;
         }
         println!("lost {} {lease}", now());
     }

@@ -36,10 +36,10 @@ pub(crate) struct Sample {
 pub(crate) const LONGEST: Duration = Duration::from_secs(25);
 
 /// So many pairs of each contender compete at once, because most of the time is waiting.
-const LANES: usize = 3;
+const LANES: usize = 4;
 
 /// For so long others keep still after a change, so that a quick one is measured alone.
-const STILL: Duration = Duration::from_millis(250);
+const STILL: Duration = Duration::from_millis(120);
 
 /// How long a resumed leader is listened to once it has said yes for the last time.
 const DOUBT: Duration = Duration::from_millis(1500);

@@ -61,7 +61,7 @@ impl Field {
     pub(crate) fn fails_all(&self, why: &str) {
         println!("{why}");
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        // Three lanes may fail for one reason.
+        // Several lanes may fail for one reason.
         if !failures.iter().any(|failure| failure == why) {
             failures.push(why.to_owned());
         }

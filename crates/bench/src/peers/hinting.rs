@@ -1,5 +1,6 @@
 //! Hand-overs between two processes on stores that push nothing, with hints between nodes and without.
 
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
@@ -33,16 +34,23 @@ pub(super) fn measure(field: &Field, samples: usize, until: Deadline) -> Section
                      | without, in with |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
     let mut bars = Vec::new();
-    for quiet in started.iter().flatten() {
-        // Both at once: most of the time is waiting, and whatever the machine does meets both.
-        let both = std::thread::scope(|scope| {
-            let hand_overs = |hints: &'static str| {
-                scope.spawn(move || hand_overs(&quiet.url, hints, samples, until))
-            };
-            [hand_overs("auto"), hand_overs("off")].map(|thread| {
-                thread.join().unwrap_or_else(|_| Err(anyhow!("its measurement panicked")))
-            })
-        });
+    // All at once: most of the time is waiting, and whatever the machine does meets all.
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let hand_overs = |quiet: &Quiet, hints: &'static str| {
+            let url = quiet.url.clone();
+            scope.spawn(move || hand_overs(&url, hints, samples, until))
+        };
+        let running: Vec<_> = started
+            .iter()
+            .flatten()
+            .map(|quiet| (quiet, ["auto", "off"].map(|hints| hand_overs(quiet, hints))))
+            .collect();
+        let ended = |thread: ScopedJoinHandle<'_, Result<Spread>>| {
+            thread.join().unwrap_or_else(|_| Err(anyhow!("its measurement panicked")))
+        };
+        running.into_iter().map(|(quiet, both)| (quiet, both.map(ended))).collect()
+    });
+    for (quiet, both) in found {
         let [hinted, polled] = match both {
             [Ok(hinted), Ok(polled)] => [hinted, polled],
             [Err(error), _] | [_, Err(error)] => {

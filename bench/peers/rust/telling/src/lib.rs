@@ -68,7 +68,7 @@ impl Task {
     pub async fn lead(&self, lease: &str, holds: impl Fn() -> bool) {
         say(&format!("led {} {lease}", now()));
         // Where nobody asks it has to notice all the same.
-        let pause = if self.ask.is_zero() { Duration::from_millis(100) } else { self.ask };
+        let pause = if self.ask.is_zero() { Duration::from_secs(1) } else { self.ask };
         loop {
             let at = now();
             if !holds() {
