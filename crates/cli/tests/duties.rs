@@ -103,7 +103,7 @@ fn duties_move_where_operators_want_them() {
     trial.run(&["undrain", "billing-1"]).succeeds();
     trial.run(&["uncordon", "billing-1"]).succeeds();
     let step = ["move", "projection/orders", "--to", "billing-1"];
-    trial.run(&step).succeeds().says(&["is to move to billing-1"]);
+    trial.run(&step).succeeds().says(&["will move to billing-1"]);
     until(&trial, "orders has moved", on("orders", "billing-1"));
     history_tells_of_the_moves(&trial);
     trial.run(&["freeze"]).succeeds().says(&["until `incumbent thaw`"]);

@@ -224,5 +224,5 @@ fn names_that_are_none_and_too_many_of_them_are_refused() {
     };
     assert!(refused(vec![String::new()]).contains("cluster"));
     let many = (0..MOST_CLUSTERS).map(|number| format!("c{number}")).collect();
-    assert!(refused(many).contains("64 clusters are the most"));
+    assert!(refused(many).contains("the limit is 64 clusters"));
 }
