@@ -372,7 +372,7 @@ impl Driver {
         if std::mem::take(&mut self.held_changed) {
             self.shared.held.store(Arc::clone(&self.held));
         }
-        for (seat, hold) in self.elected.drain(..) {
+        for (seat, hold) in std::mem::take(&mut self.elected) {
             if hold.tenure.lost().is_none() {
                 seat.put(hold);
             }

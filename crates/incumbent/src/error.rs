@@ -97,6 +97,7 @@ pub enum JoinError {
 
 /// What is wrong with the environment. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EnvironmentError {
     /// A variable that is needed is not set.
     #[error("{variable} is not set: set it, for instance to {example}")]
@@ -120,6 +121,7 @@ pub enum EnvironmentError {
 
 /// Why a node does not stand for a lease. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CampaignError {
     /// The lease's name is not valid.
     #[error(transparent)]
@@ -152,6 +154,7 @@ pub enum CampaignError {
 
 /// Why a node does not serve a family. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The name of the family or of a duty is not valid.
     #[error(transparent)]
@@ -187,6 +190,7 @@ pub struct Closed;
 /// Why a departure was not in order. The node has left in either case: it beats no more, and
 /// its leases are free after its ttl at the latest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LeaveError {
     /// Some work did not end in time. It may still run, and it is trusted no more.
     #[error(

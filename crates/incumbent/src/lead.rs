@@ -58,6 +58,7 @@ pub struct LeaderTask {
 
 /// Why work won't be started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Finish {
     /// It said `Ok` while it led: it is done.
     Completed,

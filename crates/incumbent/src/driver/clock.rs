@@ -14,6 +14,8 @@
 //!
 //! With the feature `testing`, what runs in a `testing::World` reads that world's clock instead.
 
+use std::time::Duration;
+
 use incumbent_core::Moment;
 
 /// What time it is on this machine's clock.
@@ -54,6 +56,27 @@ pub fn now() -> Moment {
     Moment::from_nanos(1) + passed
 }
 
+/// The moment as tokio's timers count, for `timeout_at` and `sleep_until`; the present one if it has passed.
+/// What is further off than a month counts as a month away.
+///
+/// Timers only wake: they stand still while the machine sleeps, so ask [`Term::is_held`](crate::Term::is_held)
+/// when one has.
+///
+/// ```no_run
+/// # async fn send(term: incumbent::Term, write: impl Future<Output = ()>) {
+/// let until = incumbent::clock::instant(term.trusted_until());
+/// let _ = tokio::time::timeout_at(until, write).await;
+/// # }
+/// ```
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "it is handed to timers, and compared with nothing")]
+pub fn instant(moment: Moment) -> tokio::time::Instant {
+    tokio::time::Instant::now() + moment.since(now()).min(MONTH)
+}
+
+/// Longer than any wait, and short enough for every clock.
+const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// Wall-clock milliseconds since 1970, for people to read. Nothing about leases is ever decided by
 /// it (F4); only when a periodic job is due is, because schedules are about that clock.
 #[must_use]
@@ -77,5 +100,15 @@ mod tests {
         assert!(first > Moment::START);
         assert!(now() >= first);
         assert!(wall_ms() > 1_600_000_000_000);
+    }
+
+    #[tokio::test]
+    async fn a_moment_is_what_timers_wait_for() {
+        let soon = now() + Duration::from_millis(20);
+        tokio::time::sleep_until(instant(soon)).await;
+        assert!(now() >= soon);
+        assert!(instant(Moment::START) <= tokio::time::Instant::now(), "it has passed");
+        let never = tokio::time::timeout_at(instant(Moment::NEVER), std::future::ready(7)).await;
+        assert_eq!(never.ok(), Some(7));
     }
 }

@@ -158,6 +158,11 @@ impl LaneQueue {
         let most = if self.alone > 0 { 1 } else { usize::MAX };
         self.alone = self.alone.saturating_sub(1);
         self.busy = true;
-        Batch::gather(&mut self.waiting, limit, most)
+        let batch = Batch::gather(&mut self.waiting, limit, most);
+        if self.waiting.is_empty() {
+            // The room that thousands of takes had isn't needed again.
+            self.waiting = VecDeque::new();
+        }
+        batch
     }
 }

@@ -59,6 +59,7 @@ pub struct FamilyWork {
 
 /// What follows when a duty says `Ok`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OnDone {
     /// It is done: it stays down for as long as this node has it. A node that gets it later, also
     /// this one after a restart, starts it anew.

@@ -34,6 +34,7 @@ enum Wanted {
 ///
 /// It applies at the point where other work is aborted: after the grace period, or when trust is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Overrun {
     /// Report it as an error and wait for it. Its lease is not freed as long as it runs; if trust
     /// is over too, others take the lease when it has run out, and only a fence protects.

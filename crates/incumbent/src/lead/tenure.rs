@@ -257,3 +257,48 @@ impl Tenure {
         self.signals().aborting.child_token()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenure() -> Tenure {
+        let trust = Trust::start(clock::now() + Duration::from_secs(60));
+        Tenure::new(LeaseName::new("scheduler").unwrap(), 1, MemberId::new("m"), trust)
+    }
+
+    #[test]
+    fn who_waits_only_after_the_end_is_told_at_once() {
+        let tenure = tenure();
+        assert!(tenure.end(Loss::Resigned, false));
+        assert!(tenure.token().is_cancelled());
+        assert!(!tenure.is_aborted() && !tenure.abort_token().is_cancelled(), "it ends in order");
+        assert_eq!(pollster::block_on(tenure.ended()).why, Loss::Resigned);
+        tenure.close();
+        assert!(tenure.closing().is_cancelled());
+    }
+
+    #[test]
+    fn who_waits_already_is_told_of_each_stage() {
+        let tenure = tenure();
+        let (token, abort, closing) =
+            (tenure.token(), tenure.abort_token(), tenure.closing().clone());
+        assert!(tenure.end(Loss::Resigned, false));
+        assert!(token.is_cancelled() && !abort.is_cancelled() && !closing.is_cancelled());
+        tenure.abort();
+        assert!(abort.is_cancelled() && closing.is_cancelled());
+    }
+
+    #[test]
+    fn what_is_cut_before_anybody_waits_is_aborted_for_those_who_come() {
+        let tenure = tenure();
+        tenure.abort();
+        assert!(tenure.is_aborted() && tenure.abort_token().is_cancelled());
+        pollster::block_on(tenure.aborted());
+        let tenure = self::tenure();
+        tenure.trust.end();
+        assert!(
+            tenure.is_aborted() && tenure.token().is_cancelled() && tenure.closing().is_cancelled()
+        );
+    }
+}
