@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use incumbent::clock;
-use incumbent_planner::{Duty, Node, Plan, Planner, Rebalance, Situation, plan};
+use incumbent_planner::{Plan, PlanDuty, PlanNode, Planner, Rebalance, Situation, plan};
 
 use crate::report::Report;
 use crate::spread::Spread;
@@ -75,11 +75,11 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
 fn fleet() -> Situation {
     let families: Vec<String> = (0..FAMILIES).map(|family| format!("family-{family}")).collect();
     let node = |number: usize| {
-        let node = Node::new(format!("member-{number:04}"), format!("node-{number}"));
+        let node = PlanNode::new(format!("member-{number:04}"), format!("node-{number}"));
         families.iter().fold(node, |node, family| node.running(family, ["1", "2"]))
     };
     let duty = |family: &String, number: usize| {
-        let mut duty = Duty::new(family, format!("duty-{number:06}"));
+        let mut duty = PlanDuty::new(family, format!("duty-{number:06}"));
         duty.version = Some("2".to_owned());
         duty
     };

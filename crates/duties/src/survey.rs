@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use incumbent_planner as planner;
 
 use crate::duty::DutyId;
-use crate::records::{Catalog, DutySpec, LeaderRule, Rollout, Roster};
+use crate::records::{Catalog, DutySpec, Rollout, Roster};
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Ask, Canary, Profile};
 
@@ -122,12 +122,12 @@ impl Survey {
         let at: BTreeMap<&MemberId, usize> =
             members.iter().enumerate().map(|(at, id)| (id, at)).collect();
         let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, asks));
-        let nodes: Vec<planner::Node> = nodes.collect();
+        let nodes: Vec<planner::PlanNode> = nodes.collect();
         let named = |name: &str| nodes.iter().position(|node| node.name == name);
         let duties = self.duties.keys().zip(chosen).map(|(id, spec)| {
             let avoided = self.avoided.get(id).into_iter().flatten();
             let mut duty = spec.map_or_else(
-                || planner::Duty::new(id.family(), id.name()),
+                || planner::PlanDuty::new(id.family(), id.name()),
                 |spec| described(id, spec),
             );
             duty.avoid = avoided.filter_map(|member| at.get(member).copied()).collect();
@@ -179,12 +179,12 @@ impl Survey {
         question.duties.iter().zip(&plan.target).filter_map(come_true).collect()
     }
 
-    fn node(&self, id: &MemberId, profile: &Profile, asks: &Asks<'_>) -> planner::Node {
+    fn node(&self, id: &MemberId, profile: &Profile, asks: &Asks<'_>) -> planner::PlanNode {
         let support = |family: &incumbent_core::records::FamilyProfile| planner::FamilySupport {
             versions: family.versions.clone(),
             max_per_node: family.max_per_node,
         };
-        planner::Node {
+        planner::PlanNode {
             id: id.as_str().to_owned(),
             name: profile.node.clone(),
             labels: profile.labels.clone(),
@@ -203,8 +203,8 @@ impl Survey {
     }
 }
 
-fn described(id: &DutyId, spec: &DutySpec) -> planner::Duty {
-    planner::Duty {
+fn described(id: &DutyId, spec: &DutySpec) -> planner::PlanDuty {
+    planner::PlanDuty {
         weight: spec.weight,
         version: spec.version.clone(),
         group: spec.group.clone(),
@@ -212,12 +212,8 @@ fn described(id: &DutyId, spec: &DutySpec) -> planner::Duty {
         apart: spec.apart.clone(),
         spread: spec.spread.clone(),
         pin: spec.prefers.clone().map(planner::Pin::Preferred),
-        leader: match spec.leader {
-            LeaderRule::Any => planner::LeaderRule::Any,
-            LeaderRule::Avoid => planner::LeaderRule::Avoid,
-            LeaderRule::Only => planner::LeaderRule::Only,
-        },
-        ..planner::Duty::new(id.family(), id.name())
+        leader: spec.leader,
+        ..planner::PlanDuty::new(id.family(), id.name())
     }
 }
 

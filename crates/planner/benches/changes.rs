@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use incumbent_planner::{Duty, Node, Pin, Planner, Rebalance, Situation, plan};
+use incumbent_planner::{Pin, PlanDuty, PlanNode, Planner, Rebalance, Situation, plan};
 
 const NODES: usize = 1_000;
 const EACH: usize = 100;
@@ -83,12 +83,12 @@ fn fleet(nodes: usize) -> Situation {
     situation
 }
 
-fn node(number: usize) -> Node {
-    let node = Node::new(format!("member-{number:05}"), format!("node-{number}"));
+fn node(number: usize) -> PlanNode {
+    let node = PlanNode::new(format!("member-{number:05}"), format!("node-{number}"));
     (0..FAMILIES).fold(node, |node, family| node.running(format!("family-{family}"), ["1", "2"]))
 }
 
-fn duty(family: usize, number: usize) -> Duty {
-    let duty = Duty::new(format!("family-{family}"), format!("duty-{number:07}"));
-    Duty { version: Some("2".to_owned()), ..duty }
+fn duty(family: usize, number: usize) -> PlanDuty {
+    let duty = PlanDuty::new(format!("family-{family}"), format!("duty-{number:07}"));
+    PlanDuty { version: Some("2".to_owned()), ..duty }
 }

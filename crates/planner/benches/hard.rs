@@ -9,7 +9,7 @@ mod hard;
 
 use std::time::Instant;
 
-use incumbent_planner::mutant::Planted;
+use incumbent_planner::mutant::PlantedInPlan;
 use incumbent_planner::plan_within;
 
 const NODES: usize = 200;
@@ -31,10 +31,10 @@ fn main() {
         }
         let situation = case(nodes);
         let (mut wall, mut cpu) = (f64::INFINITY, f64::INFINITY);
-        let (mut made, mut steps) = plan_within(&situation, Planted::default(), None);
+        let (mut made, mut steps) = plan_within(&situation, PlantedInPlan::default(), None);
         for _ in 0..ROUNDS {
             let (began, before) = (on_cpu(), Instant::now());
-            (made, steps) = plan_within(&situation, Planted::default(), None);
+            (made, steps) = plan_within(&situation, PlantedInPlan::default(), None);
             wall = wall.min(before.elapsed().as_secs_f64() * 1e3);
             cpu = cpu.min(on_cpu() - began);
         }

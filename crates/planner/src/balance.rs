@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::draft::Draft;
 use crate::index::{ClassAt, DutyAt, NodeAt};
 use crate::layout::Layout;
-use crate::mutant::Mutant;
+use crate::mutant::PlanMutant;
 use crate::outcome::Why;
 use crate::preference::Rank;
 
@@ -100,7 +100,7 @@ impl Balancer<'_, '_, '_> {
 
     /// The least difference between two nodes at which something can move.
     fn margin(&self) -> u128 {
-        if self.draft.layout.problem.planted.is(Mutant::MovesForNothing) { 1 } else { 2 }
+        if self.draft.layout.problem.planted.is(PlanMutant::MovesForNothing) { 1 } else { 2 }
     }
 
     /// The best move of a node: first of those duties that move anyway.
@@ -196,7 +196,7 @@ fn fitting(
     let (gives, takes) = (u128::from(nodes[giver].share), u128::from(nodes[taker].share));
     let distance = (layout.bulk(giver) * takes).checked_sub(layout.bulk(taker) * gives)?;
     let shares = gives + takes;
-    let planted = layout.problem.planted.is(Mutant::MovesForNothing);
+    let planted = layout.problem.planted.is(PlanMutant::MovesForNothing);
     let helps = |bulk: u128, duty: DutyAt| {
         let settled = layout.problem.running[duty] == Some(giver);
         bulk * shares < 2 * distance || planted && settled && bulk * shares == 2 * distance
@@ -241,7 +241,7 @@ impl Offers {
             let facts = &problem.duties[duty];
             *offers.weights.entry(facts.weight).or_default() += 1;
             let settled = problem.running[duty] == Some(giver);
-            if draft.fixed[duty] || !settled && problem.planted.is(Mutant::AllToOne) {
+            if draft.fixed[duty] || !settled && problem.planted.is(PlanMutant::AllToOne) {
                 continue;
             }
             let offer = if settled { &mut offers.settled } else { &mut offers.moving };

@@ -1,7 +1,7 @@
 //! How much of what runs may still move.
 
 use crate::index::{Column, DutyAt, NodeAt};
-use crate::mutant::Mutant;
+use crate::mutant::PlanMutant;
 use crate::policy::Rebalance;
 use crate::problem::Problem;
 
@@ -28,8 +28,8 @@ impl Budget {
             per_node,
             spent: Column::filled(problem.nodes.len(), 0),
             paid: Column::filled(problem.duties.len(), false),
-            ignores_round: problem.planted.is(Mutant::RoundLimitIgnored),
-            ignores_node: problem.planted.is(Mutant::NodeLimitIgnored),
+            ignores_round: problem.planted.is(PlanMutant::RoundLimitIgnored),
+            ignores_node: problem.planted.is(PlanMutant::NodeLimitIgnored),
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::facts::NodeFacts;
 use crate::index::{At, Column, FamilyAt, NodeAt, SpreadAt};
-use crate::mutant::{Mutant, Planted};
+use crate::mutant::{PlanMutant, PlantedInPlan};
 use crate::rule::Rule;
-use crate::situation::{Duty, LeaderRule, Node, Situation};
+use crate::situation::{LeaderRule, PlanDuty, PlanNode, Situation};
 
 /// What makes two duties belong to one class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(crate) struct ClassKey<'a> {
 }
 
 impl<'a> ClassKey<'a> {
-    pub(crate) fn of(duty: &'a Duty) -> Self {
+    pub(crate) fn of(duty: &'a PlanDuty) -> Self {
         Self {
             family: &duty.family,
             version: duty.version.as_deref(),
@@ -30,14 +30,14 @@ impl<'a> ClassKey<'a> {
     }
 
     /// A duty of this class.
-    fn sample(&self) -> Duty {
-        Duty {
+    fn sample(&self) -> PlanDuty {
+        PlanDuty {
             family: self.family.to_owned(),
             version: self.version.map(str::to_owned),
             selector: self.selector.clone(),
             leader: self.leader,
             spread: self.spread.map(str::to_owned),
-            ..Duty::default()
+            ..PlanDuty::default()
         }
     }
 }
@@ -48,23 +48,23 @@ pub(crate) struct Class {
     pub(crate) spread: Option<SpreadAt>,
     pub(crate) avoids_leader: bool,
     /// A duty with all that makes duties belong to it, and nothing else.
-    sample: Duty,
+    sample: PlanDuty,
     /// A bit for each node, set if the node can run the class.
     able: Vec<u64>,
     /// How many nodes can run the class and get new duties.
     pub(crate) open: usize,
     /// How many duties of the family each node may run; absent if none has a limit.
     limits: Option<Column<NodeAt, u32>>,
-    planted: Planted,
+    planted: PlantedInPlan,
 }
 
 impl Class {
     pub(crate) fn new(
         nodes: &Column<NodeAt, NodeFacts>,
         situation: &Situation,
-        sample: &Duty,
+        sample: &PlanDuty,
         (family, spread): (FamilyAt, Option<SpreadAt>),
-        planted: Planted,
+        planted: PlantedInPlan,
     ) -> Self {
         let avoids_leader = sample.leader == LeaderRule::Avoid;
         let (able, open, limits) = (Vec::new(), 0, None);
@@ -112,7 +112,7 @@ impl Class {
     }
 
     /// Why a node can't run the class.
-    pub(crate) fn fixed_rule(&self, node: &Node) -> Option<Rule> {
+    pub(crate) fn fixed_rule(&self, node: &PlanNode) -> Option<Rule> {
         fixed_rule(&self.sample, node, self.planted)
     }
 
@@ -121,17 +121,17 @@ impl Class {
         self.limits.as_ref().map_or(u32::MAX, |limits| limits[node])
     }
 
-    fn limit_of(&self, node: &Node) -> u32 {
+    fn limit_of(&self, node: &PlanNode) -> u32 {
         let support = node.families.get(&self.sample.family);
         support.and_then(|support| support.max_per_node).unwrap_or(u32::MAX)
     }
 }
 
 /// The rules that don't depend on what else a node runs, nor on operators.
-fn fixed_rule(duty: &Duty, node: &Node, planted: Planted) -> Option<Rule> {
+fn fixed_rule(duty: &PlanDuty, node: &PlanNode, planted: PlantedInPlan) -> Option<Rule> {
     let Some(support) = node.families.get(&duty.family) else { return Some(Rule::Family) };
     let known = |version: &String| support.versions.contains(version);
-    if !duty.version.as_ref().is_none_or(known) && !planted.is(Mutant::VersionsIgnored) {
+    if !duty.version.as_ref().is_none_or(known) && !planted.is(PlanMutant::VersionsIgnored) {
         return Some(Rule::Version);
     }
     if duty.selector.iter().any(|(label, value)| node.labels.get(label) != Some(value)) {

@@ -4,12 +4,12 @@ use crate::budget::Budget;
 use crate::effort::Effort;
 use crate::index::{At, Column, DutyAt, NodeAt};
 use crate::layout::{Layout, Places};
-use crate::mutant::Mutant;
+use crate::mutant::PlanMutant;
 use crate::outcome::Why;
 use crate::preference::Rank;
 use crate::problem::Problem;
 use crate::situation::Pin;
-use crate::standing::Standing;
+use crate::staying::Staying;
 
 /// A plan in the making: who is where, and who is where no longer.
 pub(crate) struct Draft<'p, 'a> {
@@ -35,8 +35,8 @@ impl<'p, 'a> Draft<'p, 'a> {
     /// What runs and may go on running stays; the rest is homeless.
     pub(crate) fn new(problem: &'p Problem<'a>, effort: Effort) -> Self {
         let why = Column::filled(problem.duties.len(), Why::Homeless);
-        let standing = Standing { places: Places::new(problem), why, homeless: Vec::new() };
-        let mut draft = Self::from_standing(problem, effort, standing);
+        let staying = Staying { places: Places::new(problem), why, homeless: Vec::new() };
+        let mut draft = Self::from_staying(problem, effort, staying);
         if !poisoned(problem) {
             draft.keep_all(problem.duties.keys());
         }
@@ -44,12 +44,8 @@ impl<'p, 'a> Draft<'p, 'a> {
     }
 
     /// Goes on from what is known to stay.
-    pub(crate) fn from_standing(
-        problem: &'p Problem<'a>,
-        effort: Effort,
-        standing: Standing,
-    ) -> Self {
-        let Standing { places, why, homeless } = standing;
+    pub(crate) fn from_staying(problem: &'p Problem<'a>, effort: Effort, staying: Staying) -> Self {
+        let Staying { places, why, homeless } = staying;
         Self {
             layout: Layout { problem, places },
             budget: Budget::new(problem),
@@ -64,8 +60,8 @@ impl<'p, 'a> Draft<'p, 'a> {
     }
 
     /// What stays, before anything moved.
-    pub(crate) fn standing(self) -> Standing {
-        Standing { places: self.layout.places, why: self.why, homeless: self.homeless }
+    pub(crate) fn staying(self) -> Staying {
+        Staying { places: self.layout.places, why: self.why, homeless: self.homeless }
     }
 
     /// Keeps those of the duties, given in order, that may stay where they run. Where not all may,
@@ -80,7 +76,7 @@ impl<'p, 'a> Draft<'p, 'a> {
     fn keep(&mut self, duty: DutyAt) {
         let problem = self.layout.problem;
         let facts = &problem.duties[duty];
-        if facts.paused && !problem.planted.is(Mutant::PausedStarts) {
+        if facts.paused && !problem.planted.is(PlanMutant::PausedStarts) {
             self.why[duty] = Why::Stopped;
             return;
         }
@@ -115,7 +111,7 @@ impl<'p, 'a> Draft<'p, 'a> {
             let runs = |node| problem.running.iter().any(|(_, running)| *running == Some(node));
             !problem.nodes.keys().all(runs)
         };
-        problem.planted.is(Mutant::MovesTooMuch) && duty.index() % 2 == 1 && joined()
+        problem.planted.is(PlanMutant::MovesTooMuch) && duty.index() % 2 == 1 && joined()
     }
 
     /// Moves a duty between nodes, if the budget allows. The caller has asked for the rules.
@@ -141,5 +137,5 @@ fn poisoned(problem: &Problem<'_>) -> bool {
         let named = matches!(problem.duty(duty).pin, Some(Pin::Required(_) | Pin::Preferred(_)));
         named && problem.pinned(duty).is_some_and(|(_, nodes)| nodes.is_empty())
     };
-    problem.planted.is(Mutant::UnknownPinPoisons) && problem.duties.keys().any(unknown)
+    problem.planted.is(PlanMutant::UnknownPinPoisons) && problem.duties.keys().any(unknown)
 }

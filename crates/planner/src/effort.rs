@@ -1,7 +1,7 @@
 //! How much work a plan may take. It is counted in steps and not in time, so that the same
 //! situation gives the same plan on any machine.
 
-use crate::mutant::{Mutant, Planted};
+use crate::mutant::{PlanMutant, PlantedInPlan};
 
 /// How much work a plan may take: one step is one look at a duty on a node.
 ///
@@ -10,7 +10,7 @@ use crate::mutant::{Mutant, Planted};
 pub(crate) struct Effort {
     limit: u64,
     spent: u64,
-    planted: Planted,
+    planted: PlantedInPlan,
 }
 
 impl Effort {
@@ -19,12 +19,12 @@ impl Effort {
     const FOR_EACH: u64 = 32;
 
     /// Enough for so many duties and nodes.
-    pub(crate) fn enough_for(duties: usize, nodes: usize, planted: Planted) -> Self {
+    pub(crate) fn enough_for(duties: usize, nodes: usize, planted: PlantedInPlan) -> Self {
         let size = (duties as u64).saturating_add(nodes as u64);
         Self::up_to(Self::AT_LEAST.saturating_add(size.saturating_mul(Self::FOR_EACH)), planted)
     }
 
-    pub(crate) fn up_to(limit: u64, planted: Planted) -> Self {
+    pub(crate) fn up_to(limit: u64, planted: PlantedInPlan) -> Self {
         Self { limit, spent: 0, planted }
     }
 
@@ -37,7 +37,7 @@ impl Effort {
     }
 
     pub(crate) fn is_spent(&self) -> bool {
-        self.spent >= self.limit && !self.planted.is(Mutant::Tireless)
+        self.spent >= self.limit && !self.planted.is(PlanMutant::Tireless)
     }
 
     /// A part of what is left, for something that must leave the rest to others.

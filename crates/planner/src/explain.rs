@@ -5,7 +5,7 @@ use std::fmt;
 use crate::facts::Facts;
 use crate::index::{DutyAt, NodeAt};
 use crate::layout::Layout;
-use crate::mutant::Planted;
+use crate::mutant::PlantedInPlan;
 use crate::outcome::{Plan, Reason, Why};
 use crate::preference::Rank;
 use crate::problem::Problem;
@@ -14,7 +14,7 @@ use crate::situation::Situation;
 
 /// Why a duty runs where it runs, and why on no other node. Displayed, it is a text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
+pub struct PlanExplanation {
     /// The family of the duty.
     pub family: String,
     /// Its name.
@@ -68,9 +68,9 @@ pub enum Because {
 
 /// Explains where a plan puts a duty. Returns nothing for a duty that doesn't exist.
 #[must_use]
-pub fn explain(situation: &Situation, plan: &Plan, duty: usize) -> Option<Explanation> {
+pub fn explain(situation: &Situation, plan: &Plan, duty: usize) -> Option<PlanExplanation> {
     let asked = situation.duties.get(duty)?;
-    let facts = Facts::new(situation, Planted::default());
+    let facts = Facts::new(situation, PlantedInPlan::default());
     let problem = Problem::new(situation, &facts);
     let at = problem.duties.iter().find(|(_, facts)| facts.given == duty)?.0;
     let layout = layout_without(&problem, plan, at);
@@ -91,7 +91,7 @@ pub fn explain(situation: &Situation, plan: &Plan, duty: usize) -> Option<Explan
         because: because(&layout, at, here, node),
     };
     let others = problem.nodes.keys().filter(|node| Some(*node) != here).map(other).collect();
-    Some(Explanation { family: asked.family.clone(), name: asked.name.clone(), place, others })
+    Some(PlanExplanation { family: asked.family.clone(), name: asked.name.clone(), place, others })
 }
 
 /// Everything where the plan puts it, except one duty.
@@ -135,7 +135,7 @@ fn because(layout: &Layout<'_, '_>, duty: DutyAt, here: Option<NodeAt>, node: No
     Because::NoGain { carries: layout.bulk(node), here: layout.bulk(here) }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for PlanExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, name, place, others } = self;
         match place {

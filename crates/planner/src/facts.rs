@@ -6,9 +6,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::class::{Class, ClassKey, Zones};
 use crate::index::{ApartAt, At, ClassAt, Column, DutyAt, FamilyAt, NodeAt, PinAt, SpreadAt};
-use crate::mutant::{Mutant, Planted};
+use crate::mutant::{PlanMutant, PlantedInPlan};
 use crate::policy::Strategy;
-use crate::situation::{Duty, Node, Pin, Situation};
+use crate::situation::{Pin, PlanDuty, PlanNode, Situation};
 
 /// Nodes and duties in canonical order.
 pub(crate) struct Facts {
@@ -26,7 +26,7 @@ pub(crate) struct Facts {
     pub(crate) equal_shares: bool,
     /// The name of the node that duties without a pin prefer.
     pub(crate) preferred: Option<String>,
-    pub(crate) planted: Planted,
+    pub(crate) planted: PlantedInPlan,
     names: Names,
 }
 
@@ -91,7 +91,7 @@ struct Names {
 }
 
 impl Facts {
-    pub(crate) fn new(situation: &Situation, planted: Planted) -> Self {
+    pub(crate) fn new(situation: &Situation, planted: PlantedInPlan) -> Self {
         let equal_shares = shares_equally(&situation.policy.strategy);
         let nodes = node_facts(situation, equal_shares, planted);
         let places = places(&nodes);
@@ -194,7 +194,7 @@ impl Facts {
         Some((facts, duty.running.and_then(place)))
     }
 
-    fn class_of(&mut self, situation: &Situation, key: ClassKey<'_>, duty: &Duty) -> ClassAt {
+    fn class_of(&mut self, situation: &Situation, key: ClassKey<'_>, duty: &PlanDuty) -> ClassAt {
         let hash = self.names.hashes.hash_one(key);
         let same = |class: &&ClassAt| self.classes[**class].key() == key;
         let known = self.names.classes.get(&hash).and_then(|all| all.iter().find(same));
@@ -255,10 +255,10 @@ pub(crate) fn duty_key(situation: &Situation, given: usize) -> Option<(&str, &st
     Some((duty.family.as_str(), duty.name.as_str(), given))
 }
 
-fn duty_order(situation: &Situation, planted: Planted) -> Vec<usize> {
+fn duty_order(situation: &Situation, planted: PlantedInPlan) -> Vec<usize> {
     let mut order: Vec<usize> = (0..situation.duties.len()).collect();
     // A caller mostly keeps its duties in order; looking is cheaper than sorting.
-    if !planted.is(Mutant::InputOrder)
+    if !planted.is(PlanMutant::InputOrder)
         && !situation.duties.is_sorted_by_key(|duty| (&duty.family, &duty.name))
     {
         order.sort_by_key(|given| duty_key(situation, *given));
@@ -270,14 +270,14 @@ fn duty_order(situation: &Situation, planted: Planted) -> Vec<usize> {
 pub(crate) fn node_facts(
     situation: &Situation,
     equal_shares: bool,
-    planted: Planted,
+    planted: PlantedInPlan,
 ) -> Column<NodeAt, NodeFacts> {
-    let mut order: Vec<(usize, &Node)> = situation.nodes.iter().enumerate().collect();
-    if !planted.is(Mutant::InputOrder) {
+    let mut order: Vec<(usize, &PlanNode)> = situation.nodes.iter().enumerate().collect();
+    if !planted.is(PlanMutant::InputOrder) {
         order.sort_by_key(|(_, node)| (&node.id, &node.name));
     }
     let shares = Shares::of(&situation.nodes, equal_shares);
-    let facts = |(given, node): (usize, &Node)| NodeFacts {
+    let facts = |(given, node): (usize, &PlanNode)| NodeFacts {
         given,
         share: shares.of_node(node),
         open: !node.cordoned && !node.draining,
@@ -316,7 +316,7 @@ enum Shares {
 }
 
 impl Shares {
-    fn of(nodes: &[Node], equal: bool) -> Self {
+    fn of(nodes: &[PlanNode], equal: bool) -> Self {
         let capacities = || nodes.iter().filter_map(|node| node.capacity);
         let known = capacities().count() as u128;
         if equal || known == 0 {
@@ -328,7 +328,7 @@ impl Shares {
         Self::Capacity { shift, average: u64::try_from(average).unwrap_or(u64::MAX) }
     }
 
-    fn of_node(&self, node: &Node) -> u64 {
+    fn of_node(&self, node: &PlanNode) -> u64 {
         match self {
             Self::Equal => 1,
             Self::Capacity { shift, average } => {

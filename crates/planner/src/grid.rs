@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::preference::Rank;
 use crate::problem::Problem;
 use crate::refusal::Refusal;
-use crate::situation::{Duty, Node};
+use crate::situation::{PlanDuty, PlanNode};
 
 /// Nodes with what they can run, and duties with where they are.
 ///
@@ -57,14 +57,14 @@ impl<'p, 'a> Grid<'p, 'a> {
     }
 
     /// All nodes, in order of their ids.
-    pub fn nodes(&self) -> impl Iterator<Item = (usize, &'a Node)> + use<'p, 'a> {
+    pub fn nodes(&self) -> impl Iterator<Item = (usize, &'a PlanNode)> + use<'p, 'a> {
         let problem = self.problem();
         problem.nodes.keys().map(|node| (problem.nodes[node].given, problem.node(node)))
     }
 
     /// The strategy's duties that aren't paused, in order of family and name, each with its node.
     #[must_use]
-    pub fn duties(&self) -> Vec<(usize, &'a Duty, Option<usize>)> {
+    pub fn duties(&self) -> Vec<(usize, &'a PlanDuty, Option<usize>)> {
         let problem = self.problem();
         let row = |duty: DutyAt| {
             let given = problem.duties[duty].given;
@@ -220,7 +220,7 @@ impl<'p, 'a> Grid<'p, 'a> {
     }
 
     /// Whether the strategy places this duty: its own family, or all that have none of their own.
-    fn is_mine(&self, duty: &Duty) -> bool {
+    fn is_mine(&self, duty: &PlanDuty) -> bool {
         let own = &self.problem().situation.policy.families;
         self.family.map_or_else(|| !own.contains_key(&duty.family), |family| family == duty.family)
     }

@@ -5,32 +5,32 @@ use crate::class::Zones;
 use crate::draft::Draft;
 use crate::facts::{DutyFacts, Facts, Reading, duty_key, node_facts, places};
 use crate::index::{At, Column, DutyAt, NodeAt};
-use crate::mutant::{Mutant, Planted};
+use crate::mutant::{PlanMutant, PlantedInPlan};
 use crate::outcome::Plan;
 use crate::planning::{complete, enough};
 use crate::problem::Problem;
 use crate::renumbering::Renumbering;
 use crate::situation::Situation;
-use crate::standing::Standing;
+use crate::staying::Staying;
 
 /// What is known of something in the situation: where it was in canonical order when it was last read, if
 /// it was, and whether it changed since.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<K> {
+pub(crate) struct LastRead<K> {
     pub(crate) was: Option<K>,
     pub(crate) changed: bool,
 }
 
-impl<K> Known<K> {
+impl<K> LastRead<K> {
     /// Nothing is known.
     pub(crate) const NEW: Self = Self { was: None, changed: true };
 }
 
 /// What is known of each node and duty of the situation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) nodes: Vec<Known<NodeAt>>,
-    pub(crate) duties: Vec<Known<DutyAt>>,
+pub(crate) struct PlanChanges {
+    pub(crate) nodes: Vec<LastRead<NodeAt>>,
+    pub(crate) duties: Vec<LastRead<DutyAt>>,
     /// Whether any node came, left or changed, and whether any duty did.
     pub(crate) of_nodes: bool,
     pub(crate) of_duties: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Changes {
 /// What is known about a situation, and what of it may stay.
 pub(crate) struct Indexes {
     facts: Facts,
-    standing: Standing,
+    staying: Staying,
     /// How many names there were when all was read.
     names: usize,
 }
@@ -54,13 +54,17 @@ struct Change {
 
 impl Indexes {
     /// Reads everything.
-    pub(crate) fn new(situation: &Situation, changes: &mut Changes, planted: Planted) -> Self {
+    pub(crate) fn new(
+        situation: &Situation,
+        changes: &mut PlanChanges,
+        planted: PlantedInPlan,
+    ) -> Self {
         let facts = Facts::new(situation, planted);
-        let standing = Standing::new(&Problem::new(situation, &facts));
+        let staying = Staying::new(&Problem::new(situation, &facts));
         let names = facts.names();
-        let indexes = Self { facts, standing, names };
-        changes.nodes = vec![Known::NEW; situation.nodes.len()];
-        changes.duties = vec![Known::NEW; situation.duties.len()];
+        let indexes = Self { facts, staying, names };
+        changes.nodes = vec![LastRead::NEW; situation.nodes.len()];
+        changes.duties = vec![LastRead::NEW; situation.duties.len()];
         indexes.note_nodes(changes);
         indexes.note_duties(changes);
         indexes
@@ -69,11 +73,15 @@ impl Indexes {
     /// The plan for the situation that was followed last, and how much work it took.
     pub(crate) fn plan(&self, situation: &Situation) -> (Plan, u64) {
         let problem = Problem::new(situation, &self.facts);
-        complete(Draft::from_standing(&problem, enough(&problem), self.standing.clone()))
+        complete(Draft::from_staying(&problem, enough(&problem), self.staying.clone()))
     }
 
     /// Takes in what changed. Returns nothing where reading everything is simpler.
-    pub(crate) fn follow(mut self, situation: &Situation, changes: &mut Changes) -> Option<Self> {
+    pub(crate) fn follow(
+        mut self,
+        situation: &Situation,
+        changes: &mut PlanChanges,
+    ) -> Option<Self> {
         let worn = self.facts.names() > 2 * self.names + 1_000;
         let many = changes.duties.iter().filter(|known| known.changed).count();
         if worn
@@ -96,13 +104,13 @@ impl Indexes {
             affected[duty] |= node.is_some_and(|node| dirty[node]);
         }
         let problem = Problem::new(situation, &self.facts);
-        let standing = self.standing.review(&problem, &affected);
-        Some(Self { standing, ..self })
+        let staying = self.staying.review(&problem, &affected);
+        Some(Self { staying, ..self })
     }
 
     /// Takes all duties from nodes that left or changed, or of which a duty left or changed. Returns which
     /// these are.
-    fn vacate(&mut self, changes: &Changes) -> Column<NodeAt, bool> {
+    fn vacate(&mut self, changes: &PlanChanges) -> Column<NodeAt, bool> {
         let mut dirty = Column::filled(self.facts.nodes.len(), changes.of_nodes);
         for known in changes.nodes.iter().filter(|known| !known.changed) {
             known.was.into_iter().for_each(|node| dirty[node] = false);
@@ -117,7 +125,7 @@ impl Indexes {
             }
         }
         for (node, _) in dirty.iter().filter(|(_, dirty)| **dirty) {
-            self.standing.clear(&self.facts, node);
+            self.staying.clear(&self.facts, node);
         }
         dirty
     }
@@ -126,16 +134,16 @@ impl Indexes {
     fn follow_nodes(
         &mut self,
         situation: &Situation,
-        changes: &mut Changes,
+        changes: &mut PlanChanges,
         dirty: &mut Column<NodeAt, bool>,
     ) -> Vec<DutyAt> {
         let facts = &mut self.facts;
         let before = facts.nodes.len();
         facts.nodes = node_facts(situation, facts.equal_shares, facts.planted);
-        let known = |given: usize| changes.nodes.get(given).copied().unwrap_or(Known::NEW);
+        let known = |given: usize| changes.nodes.get(given).copied().unwrap_or(LastRead::NEW);
         let was = facts.nodes.iter().map(|(_, node)| known(node.given).was).collect();
         let nodes = Renumbering::new(was, before);
-        let unread = facts.planted.is(Mutant::ChangeUnread);
+        let unread = facts.planted.is(PlanMutant::ChangeUnread);
         let same = facts.nodes.iter().map(|(_, node)| {
             let known = known(node.given);
             known.was.filter(|_| !known.changed || unread)
@@ -150,7 +158,7 @@ impl Indexes {
         for (duty, running) in facts.running.iter_mut() {
             let Some(node) = *running else { continue };
             *running = nodes.now(node);
-            if running.is_none() && !facts.planted.is(Mutant::LeaverForgotten) {
+            if running.is_none() && !facts.planted.is(PlanMutant::LeaverForgotten) {
                 lost.push(duty);
             }
         }
@@ -159,9 +167,9 @@ impl Indexes {
             duty.avoid.sort_unstable();
         }
         let problem = Problem::new(situation, facts);
-        self.standing.places.follow_nodes(&problem, &nodes);
+        self.staying.places.follow_nodes(&problem, &nodes);
         for (node, _) in dirty.iter().filter(|(_, dirty)| **dirty) {
-            self.standing.places.load(&problem, node);
+            self.staying.places.load(&problem, node);
         }
         self.note_nodes(changes);
         lost
@@ -172,7 +180,7 @@ impl Indexes {
     fn follow_duties(
         &mut self,
         situation: &Situation,
-        changes: &mut Changes,
+        changes: &mut PlanChanges,
         dirty: &mut Column<NodeAt, bool>,
         affected: Column<DutyAt, bool>,
     ) -> Column<DutyAt, bool> {
@@ -195,17 +203,17 @@ impl Indexes {
         }
         self.note_duties(changes);
         self.facts.weigh();
-        self.standing.places.widen(&self.facts);
+        self.staying.places.widen(&self.facts);
         // Where they go, what is there is looked at again with them: in its order.
         for node in news.iter().filter_map(|change| change.running) {
             dirty[node] = true;
-            self.standing.clear(&self.facts, node);
+            self.staying.clear(&self.facts, node);
         }
         affected
     }
 
     /// Those duties that came or changed.
-    fn read(&mut self, situation: &Situation, changes: &Changes) -> Vec<Change> {
+    fn read(&mut self, situation: &Situation, changes: &PlanChanges) -> Vec<Change> {
         let places = places(&self.facts.nodes);
         let mut reading = Reading { situation, places, last: None };
         let mut news = Vec::new();
@@ -219,7 +227,7 @@ impl Indexes {
 
     /// Whether all duties are where they were in canonical order: none came, none left, and none that
     /// changed belongs elsewhere.
-    fn is_in_order(&self, situation: &Situation, changes: &Changes, news: &[Change]) -> bool {
+    fn is_in_order(&self, situation: &Situation, changes: &PlanChanges, news: &[Change]) -> bool {
         let duties = &self.facts.duties;
         let stays = changes.duties.len() == duties.len();
         let key = |index: usize| {
@@ -238,7 +246,7 @@ impl Indexes {
     fn renumber(
         &mut self,
         situation: &Situation,
-        changes: &Changes,
+        changes: &PlanChanges,
         news: &[Change],
         affected: &Column<DutyAt, bool>,
     ) -> Column<DutyAt, bool> {
@@ -278,25 +286,25 @@ impl Indexes {
         }
         facts.duties = columns.0.into();
         facts.running = columns.1.into();
-        self.standing.follow_duties(&duties);
+        self.staying.follow_duties(&duties);
         columns.2.into()
     }
 
     /// Notes where each node is now.
-    fn note_nodes(&self, changes: &mut Changes) {
+    fn note_nodes(&self, changes: &mut PlanChanges) {
         for (at, facts) in self.facts.nodes.iter() {
             if let Some(known) = changes.nodes.get_mut(facts.given) {
-                *known = Known { was: Some(at), changed: false };
+                *known = LastRead { was: Some(at), changed: false };
             }
         }
         changes.of_nodes = false;
     }
 
     /// Notes where each duty is now.
-    fn note_duties(&self, changes: &mut Changes) {
+    fn note_duties(&self, changes: &mut PlanChanges) {
         for (at, facts) in self.facts.duties.iter() {
             if let Some(known) = changes.duties.get_mut(facts.given) {
-                *known = Known { was: Some(at), changed: false };
+                *known = LastRead { was: Some(at), changed: false };
             }
         }
         changes.of_duties = false;

@@ -5,7 +5,7 @@ use crate::class::Class;
 use crate::counts::FamilyCounts;
 use crate::facts::Facts;
 use crate::index::{ApartAt, Column, DutyAt, FamilyAt, NodeAt, SpreadAt};
-use crate::mutant::Mutant;
+use crate::mutant::PlanMutant;
 use crate::problem::Problem;
 use crate::rule::Rule;
 
@@ -209,7 +209,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             if place.draining {
                 return Some(Rule::Draining);
             }
-            if !planted.is(Mutant::CordonIgnored) {
+            if !planted.is(PlanMutant::CordonIgnored) {
                 return Some(Rule::Cordoned);
             }
         }
@@ -227,7 +227,7 @@ impl<'p, 'a> Layout<'p, 'a> {
         let place = self.problem.node(node);
         place.max_duties.is_some_and(|max| self.places.held[node].len() >= max as usize)
             || self.left(node) < u128::from(self.problem.lightest)
-                && !self.problem.planted.is(Mutant::CapacityIgnored)
+                && !self.problem.planted.is(PlanMutant::CapacityIgnored)
     }
 
     /// The duty on a node from which another is kept apart.
@@ -269,11 +269,11 @@ impl<'p, 'a> Layout<'p, 'a> {
         if let Some(capacity) = place.capacity {
             let load = if load_counts { u128::from(place.load) } else { 0 };
             let weight = self.places.weight[node] + u128::from(facts.weight) + load;
-            if weight > u128::from(capacity) && !planted.is(Mutant::CapacityIgnored) {
+            if weight > u128::from(capacity) && !planted.is(PlanMutant::CapacityIgnored) {
                 return Some(Rule::Capacity);
             }
         }
         let apart = facts.apart.is_some() && self.mate(duty, node).is_some();
-        (apart && !planted.is(Mutant::ApartIgnored)).then_some(Rule::Apart)
+        (apart && !planted.is(PlanMutant::ApartIgnored)).then_some(Rule::Apart)
     }
 }

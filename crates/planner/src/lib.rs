@@ -6,12 +6,12 @@
 //! duties changes nothing.
 //!
 //! ```
-//! use incumbent_planner::{Duty, Node, Situation, explain, plan};
+//! use incumbent_planner::{PlanDuty, PlanNode, Situation, explain, plan};
 //!
 //! let none: [&str; 0] = [];
 //! let mut situation = Situation {
-//!     nodes: vec![Node::new("m1", "billing-1").running("projection", none)],
-//!     duties: (0..12).map(|n| Duty::new("projection", format!("shard-{n:02}"))).collect(),
+//!     nodes: vec![PlanNode::new("m1", "billing-1").running("projection", none)],
+//!     duties: (0..12).map(|n| PlanDuty::new("projection", format!("shard-{n:02}"))).collect(),
 //!     ..Situation::default()
 //! };
 //! let first = plan(&situation);
@@ -19,7 +19,7 @@
 //!
 //! // A second node joins and gets its share: six of twelve, and no more than six move.
 //! first.apply(&mut situation);
-//! situation.nodes.push(Node::new("m2", "billing-2").running("projection", none));
+//! situation.nodes.push(PlanNode::new("m2", "billing-2").running("projection", none));
 //! let second = plan(&situation);
 //! assert_eq!(second.moves.len(), 6);
 //!
@@ -99,13 +99,13 @@ mod renumbering;
 mod room;
 mod rule;
 mod situation;
-mod standing;
+mod staying;
 mod units;
 mod wishes;
 
-pub use explain::{Because, Explanation, Other, Whereabouts, explain};
+pub use explain::{Because, Other, PlanExplanation, Whereabouts, explain};
 pub use grid::Grid;
-pub use outcome::{Move, Plan, Reason, Unplaced, Why};
+pub use outcome::{Plan, PlanMove, Reason, Unplaced, Why};
 pub use planner::Planner;
 pub use planning::plan;
 #[cfg(feature = "mutants")]
@@ -113,4 +113,4 @@ pub use planning::{plan_planted, plan_within};
 pub use policy::{Place, Policy, Rebalance, Strategy};
 pub use refusal::Refusal;
 pub use rule::Rule;
-pub use situation::{Duty, FamilySupport, LeaderRule, Node, Pin, Situation};
+pub use situation::{FamilySupport, LeaderRule, Pin, PlanDuty, PlanNode, Situation};

@@ -4,7 +4,7 @@
 /// A mistake that can be planted in the planner.
 #[allow(missing_docs, reason = "each is described by `story`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mutant {
+pub enum PlanMutant {
     VersionsIgnored,
     CapacityIgnored,
     CordonIgnored,
@@ -27,7 +27,7 @@ pub enum Mutant {
     ChangeUnread,
 }
 
-impl Mutant {
+impl PlanMutant {
     /// All of them.
     pub const ALL: [Self; 20] = [
         Self::VersionsIgnored,
@@ -84,23 +84,23 @@ impl Mutant {
 
 /// Which mistake is planted, if any. Without the feature `mutants` never one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Planted {
+pub struct PlantedInPlan {
     #[cfg(feature = "mutants")]
-    mutant: Option<Mutant>,
+    mutant: Option<PlanMutant>,
 }
 
-impl Planted {
+impl PlantedInPlan {
     /// Plants a mistake.
     #[cfg(feature = "mutants")]
     #[must_use]
-    pub const fn new(mutant: Option<Mutant>) -> Self {
+    pub const fn new(mutant: Option<PlanMutant>) -> Self {
         Self { mutant }
     }
 
     /// Whether this one is planted.
     #[cfg(feature = "mutants")]
     #[must_use]
-    pub fn is(self, mutant: Mutant) -> bool {
+    pub fn is(self, mutant: PlanMutant) -> bool {
         self.mutant == Some(mutant)
     }
 
@@ -108,7 +108,7 @@ impl Planted {
     #[cfg(not(feature = "mutants"))]
     #[must_use]
     #[inline(always)]
-    pub const fn is(self, _: Mutant) -> bool {
+    pub const fn is(self, _: PlanMutant) -> bool {
         false
     }
 }

@@ -14,7 +14,7 @@ pub struct Plan {
     /// Every duty without a node, with the reason.
     pub unplaced: Vec<Unplaced>,
     /// Every duty whose node changes, with the reason.
-    pub moves: Vec<Move>,
+    pub moves: Vec<PlanMove>,
     /// Nothing more would move, however much were allowed to. A search that was cut short ends
     /// here too if it moved nothing: the next would end in the same way.
     pub balanced: bool,
@@ -81,7 +81,7 @@ impl fmt::Display for Reason {
 
 /// A duty whose node changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct PlanMove {
     /// The duty.
     pub duty: usize,
     /// Where it runs, if anywhere.

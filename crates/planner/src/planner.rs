@@ -1,11 +1,11 @@
 //! A planner that remembers what it read, and takes what changed.
 
-use crate::indexes::{Changes, Indexes, Known};
-use crate::mutant::Planted;
+use crate::indexes::{Indexes, LastRead, PlanChanges};
+use crate::mutant::PlantedInPlan;
 use crate::outcome::Plan;
 use crate::planning::plan_planted_within;
 use crate::policy::Policy;
-use crate::situation::{Duty, Node, Situation};
+use crate::situation::{PlanDuty, PlanNode, Situation};
 use crate::wishes::has_own_strategies;
 
 /// A planner that keeps a situation and what it read of it, so that a plan costs about what
@@ -16,19 +16,19 @@ use crate::wishes::has_own_strategies;
 #[derive(Default)]
 pub struct Planner {
     situation: Situation,
-    changes: Changes,
+    changes: PlanChanges,
     /// Taken out while a plan is made: one that panics leaves nothing behind that may be wrong.
     indexes: Option<Indexes>,
-    planted: Planted,
+    planted: PlantedInPlan,
 }
 
 impl Planner {
     /// Takes a situation.
     #[must_use]
     pub fn new(situation: Situation) -> Self {
-        let changes = Changes {
-            nodes: vec![Known::NEW; situation.nodes.len()],
-            duties: vec![Known::NEW; situation.duties.len()],
+        let changes = PlanChanges {
+            nodes: vec![LastRead::NEW; situation.nodes.len()],
+            duties: vec![LastRead::NEW; situation.duties.len()],
             of_nodes: true,
             of_duties: true,
         };
@@ -38,7 +38,7 @@ impl Planner {
     /// The same with a planted mistake.
     #[cfg(feature = "mutants")]
     #[must_use]
-    pub fn planted(self, planted: Planted) -> Self {
+    pub fn planted(self, planted: PlantedInPlan) -> Self {
         Self { planted, indexes: None, ..self }
     }
 
@@ -50,12 +50,16 @@ impl Planner {
 
     /// Decides where every duty should run. Indexes are those of the situation as it is now.
     pub fn plan(&mut self) -> Plan {
-        self.plan_counted().0
+        self.counted().0
     }
 
     /// The same; and how many steps of work it took.
-    #[doc(hidden)]
+    #[cfg(feature = "mutants")]
     pub fn plan_counted(&mut self) -> (Plan, u64) {
+        self.counted()
+    }
+
+    fn counted(&mut self) -> (Plan, u64) {
         let Self { situation, changes, planted, .. } = self;
         if has_own_strategies(&situation.policy) {
             return plan_planted_within(situation, *planted, None);
@@ -82,10 +86,10 @@ impl Planner {
     }
 
     /// A node comes. Returns its index.
-    pub fn add_node(&mut self, node: Node) -> usize {
+    pub fn add_node(&mut self, node: PlanNode) -> usize {
         let index = self.situation.nodes.len();
         self.situation.nodes.push(node);
-        self.changes.nodes.push(Known::NEW);
+        self.changes.nodes.push(LastRead::NEW);
         self.changes.of_nodes = true;
         // What was said to run on it, or to have failed there, before it was there, does so now.
         for (duty, known) in self.situation.duties.iter().zip(&mut self.changes.duties) {
@@ -98,7 +102,7 @@ impl Planner {
     }
 
     /// A node, to be changed.
-    pub fn node_mut(&mut self, node: usize) -> Option<&mut Node> {
+    pub fn node_mut(&mut self, node: usize) -> Option<&mut PlanNode> {
         let found = self.situation.nodes.get_mut(node)?;
         self.changes.nodes.get_mut(node)?.changed = true;
         self.changes.of_nodes = true;
@@ -106,7 +110,7 @@ impl Planner {
     }
 
     /// A node leaves: what ran there runs nowhere. The last node gets its index.
-    pub fn remove_node(&mut self, node: usize) -> Option<Node> {
+    pub fn remove_node(&mut self, node: usize) -> Option<PlanNode> {
         let last = self.situation.nodes.len().checked_sub(1).filter(|last| node <= *last)?;
         let left = self.situation.nodes.swap_remove(node);
         self.changes.nodes.swap_remove(node);
@@ -126,15 +130,15 @@ impl Planner {
     }
 
     /// A duty comes. Returns its index.
-    pub fn add_duty(&mut self, duty: Duty) -> usize {
+    pub fn add_duty(&mut self, duty: PlanDuty) -> usize {
         self.situation.duties.push(duty);
-        self.changes.duties.push(Known::NEW);
+        self.changes.duties.push(LastRead::NEW);
         self.changes.of_duties = true;
         self.situation.duties.len() - 1
     }
 
     /// A duty, to be changed.
-    pub fn duty_mut(&mut self, duty: usize) -> Option<&mut Duty> {
+    pub fn duty_mut(&mut self, duty: usize) -> Option<&mut PlanDuty> {
         let found = self.situation.duties.get_mut(duty)?;
         self.changes.duties.get_mut(duty)?.changed = true;
         self.changes.of_duties = true;
@@ -142,7 +146,7 @@ impl Planner {
     }
 
     /// A duty is no more. The last duty gets its index.
-    pub fn remove_duty(&mut self, duty: usize) -> Option<Duty> {
+    pub fn remove_duty(&mut self, duty: usize) -> Option<PlanDuty> {
         if duty >= self.situation.duties.len() {
             return None;
         }

@@ -6,8 +6,8 @@ use crate::effort::Effort;
 use crate::facts::Facts;
 use crate::index::NodeAt;
 use crate::layout::Layout;
-use crate::mutant::{Mutant, Planted};
-use crate::outcome::{Move, Plan, Reason, Unplaced, Why};
+use crate::mutant::{PlanMutant, PlantedInPlan};
+use crate::outcome::{Plan, PlanMove, Reason, Unplaced, Why};
 use crate::prefer::prefer;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -25,26 +25,30 @@ const ROUNDS: usize = 16;
 /// same plan.
 #[must_use]
 pub fn plan(situation: &Situation) -> Plan {
-    plan_planted_within(situation, Planted::default(), None).0
+    plan_planted_within(situation, PlantedInPlan::default(), None).0
 }
 
 /// The same with a planted mistake.
 #[cfg(feature = "mutants")]
 #[must_use]
-pub fn plan_planted(situation: &Situation, planted: Planted) -> Plan {
+pub fn plan_planted(situation: &Situation, planted: PlantedInPlan) -> Plan {
     plan_planted_within(situation, planted, None).0
 }
 
 /// The same with so many steps of work; and how many it took.
 #[cfg(feature = "mutants")]
 #[must_use]
-pub fn plan_within(situation: &Situation, planted: Planted, steps: Option<u64>) -> (Plan, u64) {
+pub fn plan_within(
+    situation: &Situation,
+    planted: PlantedInPlan,
+    steps: Option<u64>,
+) -> (Plan, u64) {
     plan_planted_within(situation, planted, steps)
 }
 
 pub(crate) fn plan_planted_within(
     situation: &Situation,
-    planted: Planted,
+    planted: PlantedInPlan,
     steps: Option<u64>,
 ) -> (Plan, u64) {
     let facts = Facts::new(situation, planted);
@@ -61,7 +65,7 @@ pub(crate) fn enough(problem: &Problem<'_>) -> Effort {
 /// The plan that comes of what stays, and how many steps of work it took.
 pub(crate) fn complete(mut draft: Draft<'_, '_>) -> (Plan, u64) {
     let planted = draft.layout.problem.planted;
-    if !(planted.is(Mutant::BalancedMeansDone) && is_even(&draft.layout)) {
+    if !(planted.is(PlanMutant::BalancedMeansDone) && is_even(&draft.layout)) {
         settle(&mut draft);
     }
     (finish(&draft), draft.effort.spent())
@@ -117,7 +121,7 @@ fn finish(draft: &Draft<'_, '_>) -> Plan {
         if to != running {
             let why = if running.is_none() { Why::Homeless } else { draft.why[duty] };
             let from = running.map(given);
-            moves.push(Move { duty: facts.given, from, to: to.map(given), why });
+            moves.push(PlanMove { duty: facts.given, from, to: to.map(given), why });
         }
     }
     // Where nothing moves, the next plan would search in the same places and find no more.

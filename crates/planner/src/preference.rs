@@ -2,7 +2,7 @@
 
 use crate::index::{DutyAt, NodeAt};
 use crate::layout::Layout;
-use crate::mutant::Mutant;
+use crate::mutant::PlanMutant;
 
 /// How unwelcome a duty is on a node: less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,10 +23,10 @@ impl Rank {
         let place = problem.node(node);
         let planted = problem.planted;
         let mut rank = 0;
-        if place.draining && !planted.is(Mutant::DrainForgotten) {
+        if place.draining && !planted.is(PlanMutant::DrainForgotten) {
             rank |= Self::DRAINING;
         }
-        if facts.avoids(node) && !planted.is(Mutant::FailedStays) {
+        if facts.avoids(node) && !planted.is(PlanMutant::FailedStays) {
             rank |= Self::FAILED;
         }
         if problem

@@ -7,7 +7,7 @@ use crate::class::Class;
 use crate::facts::Facts;
 use crate::index::{DutyAt, NodeAt};
 use crate::kinds::Kinds;
-use crate::situation::{Duty, Node, Situation};
+use crate::situation::{PlanDuty, PlanNode, Situation};
 
 /// A situation, with what is known about it.
 pub(crate) struct Problem<'a> {
@@ -31,12 +31,12 @@ impl<'a> Problem<'a> {
     }
 
     #[allow(clippy::indexing_slicing, reason = "the facts are those of the situation")]
-    pub(crate) fn node(&self, node: NodeAt) -> &'a Node {
+    pub(crate) fn node(&self, node: NodeAt) -> &'a PlanNode {
         &self.situation.nodes[self.facts.nodes[node].given]
     }
 
     #[allow(clippy::indexing_slicing, reason = "the facts are those of the situation")]
-    pub(crate) fn duty(&self, duty: DutyAt) -> &'a Duty {
+    pub(crate) fn duty(&self, duty: DutyAt) -> &'a PlanDuty {
         &self.situation.duties[self.facts.duties[duty].given]
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap};
 use crate::effort::Effort;
 use crate::index::{ClassAt, Column, DutyAt, NodeAt, PinAt};
 use crate::layout::Layout;
-use crate::mutant::Mutant;
+use crate::mutant::PlanMutant;
 use crate::problem::Problem;
 use crate::rule::Rule;
 
@@ -109,7 +109,7 @@ fn first_fit(
         effort.spend(1);
         let Some(entry) = queue.first_fit(layout, duty, resort, effort) else { continue };
         let lacks = layout.bulk(entry.node) + bulk <= queue.average
-            && !layout.problem.planted.is(Mutant::ZonesBeforeAll);
+            && !layout.problem.planted.is(PlanMutant::ZonesBeforeAll);
         let crowd = if lacks { 0 } else { 1 + layout.zone(kind, entry.node) };
         let key = (facts.avoids(entry.node), queue.on_leader, crowd, entry);
         if best.is_none_or(|best| key < best) {
@@ -133,7 +133,7 @@ fn sections(
     let mut sections = vec![Vec::new(); zones * 2];
     for node in nodes {
         let (facts, place) = (&problem.nodes[node], problem.node(node));
-        let taken = facts.open || problem.planted.is(Mutant::CordonIgnored) && !place.draining;
+        let taken = facts.open || problem.planted.is(PlanMutant::CordonIgnored) && !place.draining;
         if !taken || !kind.is_able(node) {
             continue;
         }
@@ -171,7 +171,7 @@ impl ZoneQueue {
         while let Some(mut top) = self.waiting.peek_mut() {
             let Reverse(entry) = *top;
             let now = Burden::of(layout, facts.class, entry.node);
-            if now != entry && !planted.is(Mutant::AllToOne) {
+            if now != entry && !planted.is(PlanMutant::AllToOne) {
                 *top = Reverse(now);
                 continue;
             }
@@ -194,7 +194,7 @@ impl ZoneQueue {
                 Some(_) => passed.push(entry),
             }
             let hurried = effort.is_spent() && passed.len() >= HURRIED;
-            if hurried || planted.is(Mutant::GivesUpEarly) {
+            if hurried || planted.is(PlanMutant::GivesUpEarly) {
                 break;
             }
         }

@@ -11,16 +11,16 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, Default)]
 pub struct Situation {
     /// The nodes that are alive.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<PlanNode>,
     /// All duties that should exist.
-    pub duties: Vec<Duty>,
+    pub duties: Vec<PlanDuty>,
     /// How to place them, and how much may move.
     pub policy: Policy,
 }
 
 /// A node, as one member of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct PlanNode {
     /// The id of the member.
     pub id: String,
     /// The name that pins go by.
@@ -44,7 +44,7 @@ pub struct Node {
     pub leader: bool,
 }
 
-impl Node {
+impl PlanNode {
     /// A node without limits, labels and families.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
@@ -75,7 +75,7 @@ pub struct FamilySupport {
 
 /// A duty, and where it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Duty {
+pub struct PlanDuty {
     /// The family that it belongs to.
     pub family: String,
     /// Its name within the family.
@@ -105,7 +105,7 @@ pub struct Duty {
     pub leader: LeaderRule,
 }
 
-impl Duty {
+impl PlanDuty {
     /// A duty of weight 1 without rules, that runs nowhere yet.
     #[must_use]
     pub fn new(family: impl Into<String>, name: impl Into<String>) -> Self {

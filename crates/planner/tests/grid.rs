@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::{counts, plain};
 use incumbent_planner::ready::{BlueGreen, EvenByFamily, Together};
 use incumbent_planner::{
-    Because, Grid, Node, Pin, Place, Reason, Rebalance, Refusal, Rule, Situation, Strategy,
+    Because, Grid, Pin, Place, PlanNode, Reason, Rebalance, Refusal, Rule, Situation, Strategy,
     Whereabouts, Why, explain, plan,
 };
 
@@ -87,7 +87,7 @@ fn the_limits_hold_for_strategies_too() {
 fn two_families(nodes: usize, duties: usize) -> Situation {
     let mut situation = plain(nodes, duties);
     for node in &mut situation.nodes {
-        *node = Node::clone(node).running("g", ["1", "2"]);
+        *node = PlanNode::clone(node).running("g", ["1", "2"]);
     }
     for duty in situation.duties.iter_mut().skip(duties / 2) {
         duty.family = "g".to_owned();

@@ -11,7 +11,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Planner, hard, plain};
-use incumbent_planner::{Duty, Node, Pin, Reason, Situation, plan};
+use incumbent_planner::{Pin, PlanDuty, PlanNode, Reason, Situation, plan};
 
 /// How many steps a plan may take past its limit for each duty: a last, short look.
 const LAST_LOOK: u64 = 8;
@@ -118,7 +118,7 @@ fn simply_placed(situation: &Situation) -> u64 {
 
 /// A node, and what it carries.
 struct Load<'s> {
-    node: &'s Node,
+    node: &'s PlanNode,
     count: usize,
     weight: u64,
     families: BTreeMap<&'s str, u32>,
@@ -126,18 +126,18 @@ struct Load<'s> {
 }
 
 impl<'s> Load<'s> {
-    fn new(node: &'s Node) -> Self {
+    fn new(node: &'s PlanNode) -> Self {
         Self { node, count: 0, weight: 0, families: BTreeMap::new(), apart: Vec::new() }
     }
 
-    fn add(&mut self, duty: &'s Duty) {
+    fn add(&mut self, duty: &'s PlanDuty) {
         self.count += 1;
         self.weight += duty.weight;
         *self.families.entry(&duty.family).or_default() += 1;
         self.apart.extend(duty.apart.as_deref());
     }
 
-    fn takes(&self, duty: &Duty, stays: bool) -> bool {
+    fn takes(&self, duty: &PlanDuty, stays: bool) -> bool {
         let Some(support) = self.node.families.get(&duty.family) else { return false };
         let family = self.families.get(duty.family.as_str()).copied().unwrap_or(0);
         let apart = duty.apart.as_deref().is_none_or(|apart| !self.apart.contains(&apart));

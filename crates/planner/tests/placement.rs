@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use common::properties::rolling_restart;
 use common::{Planner, counts, node, plain, remove};
 use incumbent_planner::{
-    Duty, FamilySupport, LeaderRule, Node, Pin, Plan, Reason, Rebalance, Rule, Situation, Strategy,
-    Why, plan,
+    FamilySupport, LeaderRule, Pin, Plan, PlanDuty, PlanNode, Reason, Rebalance, Rule, Situation,
+    Strategy, Why, plan,
 };
 
 /// Plans, makes it true, and returns what was planned.
@@ -18,7 +18,7 @@ fn round(situation: &mut Situation) -> Plan {
     plan
 }
 
-fn label(node: &mut Node, value: &str) {
+fn label(node: &mut PlanNode, value: &str) {
     node.labels.insert("zone".to_owned(), value.to_owned());
 }
 
@@ -130,7 +130,7 @@ fn a_cordoned_node_keeps_what_it_runs_and_gets_nothing() {
     let mut situation = plain(2, 4);
     round(&mut situation);
     situation.nodes[0].cordoned = true;
-    situation.duties.extend((0..4).map(|number| Duty::new("f", format!("new-{number}"))));
+    situation.duties.extend((0..4).map(|number| PlanDuty::new("f", format!("new-{number}"))));
     let after = round(&mut situation);
     assert_eq!(counts(&situation, &after), vec![2, 6]);
     assert!(after.moves.iter().all(|step| step.why == Why::Homeless));
@@ -181,7 +181,7 @@ fn a_pin_to_a_full_node_makes_room_there() {
     let mut situation = plain(2, 4);
     situation.nodes.iter_mut().for_each(|node| node.max_duties = Some(3));
     round(&mut situation);
-    situation.duties.push(Duty::new("f", "another"));
+    situation.duties.push(PlanDuty::new("f", "another"));
     round(&mut situation);
     let pinned = situation.duties.iter().position(|duty| duty.running == Some(1)).unwrap();
     situation.duties[pinned].pin = Some(Pin::Required("node-0".to_owned()));
@@ -226,8 +226,9 @@ fn each_family_is_even_too() {
     assert_eq!((counts(&situation, &after), after.moves.len()), (vec![10; 3], 10));
     for name in names {
         let here = |node: usize| {
-            let mine =
-                |(duty, at): &(&Duty, &Option<usize>)| duty.family == name && **at == Some(node);
+            let mine = |(duty, at): &(&PlanDuty, &Option<usize>)| {
+                duty.family == name && **at == Some(node)
+            };
             situation.duties.iter().zip(&after.target).filter(mine).count()
         };
         let spread: Vec<usize> = (0..3).map(here).collect();
@@ -316,7 +317,7 @@ fn weights_and_load_count() {
     let plan = round(&mut situation);
     assert_eq!(counts(&situation, &plan), vec![1, 4]);
     situation.nodes[0].load = 8;
-    situation.duties.push(Duty::new("f", "new"));
+    situation.duties.push(PlanDuty::new("f", "new"));
     assert_eq!(round(&mut situation).target[5], Some(1));
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Debug;
 
 use incumbent_planner::Situation;
-use incumbent_planner::mutant::Mutant;
+use incumbent_planner::mutant::PlanMutant;
 use proptest::strategy::BoxedStrategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
@@ -117,7 +117,7 @@ fn moves_equal_the_lower_bound() {
 
 #[test]
 fn every_planted_mistake_is_caught_by_its_property() {
-    for mutant in Mutant::ALL {
+    for mutant in PlanMutant::ALL {
         let planner = Planner(Some(mutant));
         let found = match catcher(mutant) {
             Some((situations, property)) => search(situations, property, planner, 0),
@@ -128,29 +128,29 @@ fn every_planted_mistake_is_caught_by_its_property() {
 }
 
 /// The situations and the property that must catch a mistake; nothing for those that only changes show.
-fn catcher(mutant: Mutant) -> Option<(BoxedStrategy<Situation>, Property<Situation>)> {
+fn catcher(mutant: PlanMutant) -> Option<(BoxedStrategy<Situation>, Property<Situation>)> {
     let caught: (_, Property<_>) = match mutant {
-        Mutant::VersionsIgnored
-        | Mutant::CapacityIgnored
-        | Mutant::CordonIgnored
-        | Mutant::ApartIgnored
-        | Mutant::PausedStarts => (arbitrary::situation(), properties::keeps_rules),
-        Mutant::DrainForgotten | Mutant::FailedStays => {
+        PlanMutant::VersionsIgnored
+        | PlanMutant::CapacityIgnored
+        | PlanMutant::CordonIgnored
+        | PlanMutant::ApartIgnored
+        | PlanMutant::PausedStarts => (arbitrary::situation(), properties::keeps_rules),
+        PlanMutant::DrainForgotten | PlanMutant::FailedStays => {
             (arbitrary::situation(), properties::is_urgent)
         }
-        Mutant::GivesUpEarly | Mutant::BalancedMeansDone | Mutant::UnknownPinPoisons => {
-            (arbitrary::situation(), properties::is_total)
-        }
-        Mutant::Tireless => (arbitrary::hard(), properties::keeps_its_effort),
-        Mutant::ZonesBeforeAll => (arbitrary::zoned(), properties::restarts_once),
-        Mutant::MovesForNothing => (arbitrary::situation(), properties::comes_to_rest),
-        Mutant::RoundLimitIgnored | Mutant::NodeLimitIgnored => {
+        PlanMutant::GivesUpEarly
+        | PlanMutant::BalancedMeansDone
+        | PlanMutant::UnknownPinPoisons => (arbitrary::situation(), properties::is_total),
+        PlanMutant::Tireless => (arbitrary::hard(), properties::keeps_its_effort),
+        PlanMutant::ZonesBeforeAll => (arbitrary::zoned(), properties::restarts_once),
+        PlanMutant::MovesForNothing => (arbitrary::situation(), properties::comes_to_rest),
+        PlanMutant::RoundLimitIgnored | PlanMutant::NodeLimitIgnored => {
             (arbitrary::situation(), properties::keeps_limits)
         }
-        Mutant::InputOrder => (arbitrary::situation(), properties::ignores_order),
-        Mutant::AllToOne => (arbitrary::fresh(), properties::is_even),
-        Mutant::MovesTooMuch => (arbitrary::uniform(), properties::moves_least),
-        Mutant::LeaverForgotten | Mutant::ChangeUnread => return None,
+        PlanMutant::InputOrder => (arbitrary::situation(), properties::ignores_order),
+        PlanMutant::AllToOne => (arbitrary::fresh(), properties::is_even),
+        PlanMutant::MovesTooMuch => (arbitrary::uniform(), properties::moves_least),
+        PlanMutant::LeaverForgotten | PlanMutant::ChangeUnread => return None,
     };
     Some(caught)
 }

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use incumbent_planner::LeaderRule;
+
 use incumbent_core::records::{Content, Extra, FORMAT, size};
 
 /// How many duties a catalog holds at most; a family with more has several.
@@ -50,7 +52,7 @@ pub struct DutySpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub selector: BTreeMap<String, String>,
     /// Whether it belongs on the leader's node, or rather not there.
-    #[serde(default, skip_serializing_if = "LeaderRule::is_any")]
+    #[serde(default, skip_serializing_if = "is_any", with = "LeaderWord")]
     pub leader: LeaderRule,
     /// The node it would rather run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,23 +62,17 @@ pub struct DutySpec {
     pub parts: Vec<String>,
 }
 
-/// How a duty is placed with regard to the cluster's leader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LeaderRule {
-    /// Anywhere.
-    #[default]
+/// The words for the planner's rule in a record.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LeaderRule", rename_all = "lowercase")]
+enum LeaderWord {
     Any,
-    /// Elsewhere, if it can be.
     Avoid,
-    /// On the leader's node and nowhere else.
     Only,
 }
 
-impl LeaderRule {
-    fn is_any(&self) -> bool {
-        *self == Self::Any
-    }
+fn is_any(rule: &LeaderRule) -> bool {
+    *rule == LeaderRule::Any
 }
 
 impl DutySpec {

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use incumbent_planner::{Move, Plan, Reason, Rebalance, Situation, Why};
+use incumbent_planner::{Plan, PlanMove, Reason, Rebalance, Situation, Why};
 
 use super::{Asks, Descriptions, Question, Survey, described};
 use crate::duty::DutyId;
@@ -367,7 +367,7 @@ fn hand_over(answer: &mut PlanAnswer, handed: &BTreeMap<usize, usize>) {
         if let Some(target) = answer.plan.target.get_mut(*duty) {
             *target = Some(*to);
         }
-        answer.plan.moves.push(Move { duty: *duty, from, to: Some(*to), why: Why::Deployed });
+        answer.plan.moves.push(PlanMove { duty: *duty, from, to: Some(*to), why: Why::Deployed });
     }
 }
 

@@ -239,7 +239,7 @@ impl Picture {
         let survey = self.survey(incumbent_planner::Policy::default());
         let planned = self.answer(&survey).plan;
         let deployed =
-            |step: &incumbent_planner::Move| step.why == incumbent_planner::Why::Deployed;
+            |step: &incumbent_planner::PlanMove| step.why == incumbent_planner::Why::Deployed;
         if planned.moves.iter().any(deployed) { RolloutState::Moving } else { RolloutState::NoRoom }
     }
 

@@ -11,7 +11,7 @@
 //! use std::collections::HashMap;
 //! use std::sync::Arc;
 //!
-//! use incumbent::placement::{Duty, Grid, Node, Place, Situation, Strategy, explain, plan};
+//! use incumbent::placement::{Grid, Place, PlanDuty, PlanNode, Situation, Strategy, explain, plan};
 //!
 //! /// Duties of one tenant run together: on the node that has the first of them.
 //! #[derive(Debug)]
@@ -19,7 +19,7 @@
 //!
 //! impl Place for ByTenant {
 //!     fn place(&self, grid: &mut Grid<'_, '_>) {
-//!         let tenant = |duty: &Duty| duty.name.split('.').next().map(str::to_owned);
+//!         let tenant = |duty: &PlanDuty| duty.name.split('.').next().map(str::to_owned);
 //!         let mut homes = HashMap::new();
 //!         for (at, duty, place) in grid.duties() {
 //!             let home = homes.entry(tenant(duty)).or_insert(place.or(grid.least_loaded(at)));
@@ -31,11 +31,11 @@
 //!     }
 //! }
 //!
-//! let node = |name: &str| Node::new(format!("id of {name}"), name).running("mail", [""; 0]);
+//! let node = |name: &str| PlanNode::new(format!("id of {name}"), name).running("mail", [""; 0]);
 //! let mut situation = Situation {
 //!     nodes: vec![node("billing-1"), node("billing-2")],
 //!     duties: ["acme.in", "acme.out", "zeta.in", "zeta.out"]
-//!         .map(|name| Duty::new("mail", name))
+//!         .map(|name| PlanDuty::new("mail", name))
 //!         .into(),
 //!     ..Situation::default()
 //! };
@@ -63,7 +63,7 @@
 //! would move there, without moving it.
 
 pub use incumbent_planner::{
-    Because, Duty, Explanation, FamilySupport, Grid, LeaderRule, Move, Node, Other, Pin, Place,
-    Plan, Policy, Reason, Rebalance, Refusal, Rule, Situation, Strategy, Unplaced, Whereabouts,
-    Why, explain, plan, ready,
+    Because, FamilySupport, Grid, LeaderRule, Other, Pin, Place, Plan, PlanDuty, PlanExplanation,
+    PlanMove, PlanNode, Planner, Policy, Reason, Rebalance, Refusal, Rule, Situation, Strategy,
+    Unplaced, Whereabouts, Why, explain, plan, ready,
 };

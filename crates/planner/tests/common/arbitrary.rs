@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use incumbent_planner::ready::{BlueGreen, EvenByFamily, OnLeader, Preferred, Together};
 use incumbent_planner::{
-    Duty, FamilySupport, LeaderRule, Node, Pin, Place, Policy, Rebalance, Situation, Strategy,
+    FamilySupport, LeaderRule, Pin, Place, PlanDuty, PlanNode, Policy, Rebalance, Situation,
+    Strategy,
 };
 use proptest::bool as chance;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -33,7 +34,7 @@ pub fn situation() -> BoxedStrategy<Situation> {
         .boxed()
 }
 
-pub fn node(number: usize) -> BoxedStrategy<Node> {
+pub fn node(number: usize) -> BoxedStrategy<PlanNode> {
     let families = btree_map(family(), support(), 1..4);
     let limits = (option::weighted(0.3, 0..30_u64), option::weighted(0.2, 0..8_u32));
     let state =
@@ -41,7 +42,7 @@ pub fn node(number: usize) -> BoxedStrategy<Node> {
     let zone = prop_oneof!["a", "b", "c"];
     (families, limits, state, option::of(zone))
         .prop_map(move |(families, (capacity, max_duties), (load, cordoned, draining), zone)| {
-            Node {
+            PlanNode {
                 id: format!("m{number}"),
                 // Two nodes share a name now and then.
                 name: format!("node-{}", number.min(5)),
@@ -72,7 +73,7 @@ fn support() -> BoxedStrategy<FamilySupport> {
         .boxed()
 }
 
-pub fn duty(nodes: usize) -> BoxedStrategy<Duty> {
+pub fn duty(nodes: usize) -> BoxedStrategy<PlanDuty> {
     let weight = prop_oneof![6 => Just(1_u64), 2 => 0..6_u64, 1 => 0..20_u64];
     // Now and then it runs on, or failed on, a node that is gone.
     let running = option::weighted(0.7, 0..nodes + 1);
@@ -94,7 +95,7 @@ pub fn duty(nodes: usize) -> BoxedStrategy<Duty> {
             let (family, version, weight, running, avoid) = what;
             let (pin, paused, group, apart, leader) = wishes;
             let zone = || ("zone".to_owned(), "a".to_owned());
-            Duty {
+            PlanDuty {
                 family,
                 name: String::new(),
                 weight,

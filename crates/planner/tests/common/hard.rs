@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use incumbent_planner::ready::{EvenByFamily, OnLeader, Together};
 use incumbent_planner::{
-    Duty, FamilySupport, Grid, LeaderRule, Node, Pin, Place, Rebalance, Situation, Strategy,
+    FamilySupport, Grid, LeaderRule, Pin, Place, PlanDuty, PlanNode, Rebalance, Situation, Strategy,
 };
 
 /// A hard situation, by name.
@@ -45,14 +45,16 @@ pub const ALL: [Case; 25] = [
     ("a strategy that asks for every duty", own),
 ];
 
-fn node(number: usize) -> Node {
-    Node::new(format!("m{number:04}"), format!("node-{number}")).running("f", [""; 0])
+fn node(number: usize) -> PlanNode {
+    PlanNode::new(format!("m{number:04}"), format!("node-{number}")).running("f", [""; 0])
 }
 
 fn fleet(nodes: usize) -> Situation {
     let mut situation = Situation {
         nodes: (0..nodes).map(node).collect(),
-        duties: (0..nodes * EACH).map(|number| Duty::new("f", format!("d{number:06}"))).collect(),
+        duties: (0..nodes * EACH)
+            .map(|number| PlanDuty::new("f", format!("d{number:06}")))
+            .collect(),
         ..Situation::default()
     };
     situation.policy.rebalance = Rebalance::UNLIMITED;

@@ -1,6 +1,6 @@
 //! A situation and what becomes of it, change by change.
 
-use incumbent_planner::{Duty, Node, Policy, Situation, Strategy};
+use incumbent_planner::{PlanDuty, PlanNode, Policy, Situation, Strategy};
 use proptest::bool as chance;
 use proptest::collection::vec;
 use proptest::prelude::BoxedStrategy;
@@ -27,22 +27,22 @@ pub struct Round {
 /// One change. Numbers count from the start again after the last node or duty.
 #[derive(Clone, Debug)]
 pub enum Change {
-    Joins(Node),
+    Joins(PlanNode),
     Leaves(usize),
     /// The node is another in all but its id.
-    Differs(usize, Node),
+    Differs(usize, PlanNode),
     Cordoned(usize, bool),
     Drained(usize, bool),
     Carries(usize, u64),
     Leads(usize),
-    Comes(Duty),
+    Comes(PlanDuty),
     Goes(usize),
     /// The duty is another in all but its name.
-    Described(usize, Duty),
+    Described(usize, PlanDuty),
     Paused(usize, bool),
     Runs(usize, Option<usize>),
     Failed(usize, usize),
-    Renamed(usize, Duty),
+    Renamed(usize, PlanDuty),
     Policy(Box<Policy>),
 }
 
@@ -83,9 +83,9 @@ pub fn history() -> BoxedStrategy<History> {
 }
 
 /// A duty with a name, which another may have, too.
-fn named() -> BoxedStrategy<Duty> {
+fn named() -> BoxedStrategy<PlanDuty> {
     (arbitrary::duty(7), 0..60_usize)
-        .prop_map(|(duty, number)| Duty { name: format!("d{number:02}"), ..duty })
+        .prop_map(|(duty, number)| PlanDuty { name: format!("d{number:02}"), ..duty })
         .boxed()
 }
 
@@ -102,7 +102,7 @@ impl Change {
                 planner.remove_node(at % nodes);
             }
             Self::Differs(at, node) => change_node(planner, at, |old| {
-                *old = Node { id: old.id.clone(), ..node };
+                *old = PlanNode { id: old.id.clone(), ..node };
             }),
             Self::Cordoned(at, is) => change_node(planner, at, |node| node.cordoned = is),
             Self::Drained(at, is) => change_node(planner, at, |node| node.draining = is),
@@ -122,7 +122,7 @@ impl Change {
                 planner.remove_duty(at % duties);
             }
             Self::Described(at, duty) => change_duty(planner, at, |old| {
-                *old = Duty { family: old.family.clone(), name: old.name.clone(), ..duty };
+                *old = PlanDuty { family: old.family.clone(), name: old.name.clone(), ..duty };
             }),
             Self::Paused(at, is) => change_duty(planner, at, |duty| duty.paused = is),
             Self::Runs(at, node) => change_duty(planner, at, |duty| duty.running = node),
@@ -136,7 +136,7 @@ impl Change {
 fn change_node(
     planner: &mut incumbent_planner::Planner,
     at: usize,
-    change: impl FnOnce(&mut Node),
+    change: impl FnOnce(&mut PlanNode),
 ) {
     let nodes = planner.situation().nodes.len().max(1);
     if let Some(node) = planner.node_mut(at % nodes) {
@@ -147,7 +147,7 @@ fn change_node(
 fn change_duty(
     planner: &mut incumbent_planner::Planner,
     at: usize,
-    change: impl FnOnce(&mut Duty),
+    change: impl FnOnce(&mut PlanDuty),
 ) {
     let duties = planner.situation().duties.len().max(1);
     if let Some(duty) = planner.duty_mut(at % duties) {

@@ -10,34 +10,34 @@ pub mod hard;
 pub mod history;
 pub mod properties;
 
-use incumbent_planner::mutant::{Mutant, Planted};
-use incumbent_planner::{Duty, Node, Plan, Situation, plan_planted, plan_within};
+use incumbent_planner::mutant::{PlanMutant, PlantedInPlan};
+use incumbent_planner::{Plan, PlanDuty, PlanNode, Situation, plan_planted, plan_within};
 
 /// A planner, maybe with a planted mistake.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Planner(pub Option<Mutant>);
+pub struct Planner(pub Option<PlanMutant>);
 
 impl Planner {
     pub fn plan(self, situation: &Situation) -> Plan {
-        plan_planted(situation, Planted::new(self.0))
+        plan_planted(situation, PlantedInPlan::new(self.0))
     }
 
     /// A plan with so many steps of work, and how many it took.
     pub fn plan_within(self, situation: &Situation, steps: u64) -> (Plan, u64) {
-        plan_within(situation, Planted::new(self.0), Some(steps))
+        plan_within(situation, PlantedInPlan::new(self.0), Some(steps))
     }
 }
 
 /// A node that knows the family `f` without versions.
-pub fn node(number: usize) -> Node {
-    Node::new(format!("m{number:03}"), format!("node-{number}")).running("f", [""; 0])
+pub fn node(number: usize) -> PlanNode {
+    PlanNode::new(format!("m{number:03}"), format!("node-{number}")).running("f", [""; 0])
 }
 
 /// Nodes that know the family `f`, and duties of it that run nowhere yet.
 pub fn plain(nodes: usize, duties: usize) -> Situation {
     Situation {
         nodes: (0..nodes).map(node).collect(),
-        duties: (0..duties).map(|number| Duty::new("f", format!("d{number:05}"))).collect(),
+        duties: (0..duties).map(|number| PlanDuty::new("f", format!("d{number:05}"))).collect(),
         ..Situation::default()
     }
 }

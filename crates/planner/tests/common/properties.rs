@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use incumbent_planner::mutant::Planted;
+use incumbent_planner::mutant::PlantedInPlan;
 use incumbent_planner::{
-    Duty, LeaderRule, Node, Pin, Plan, Reason, Rebalance, Rule, Situation, Why, plan_within,
+    LeaderRule, Pin, Plan, PlanDuty, PlanNode, Reason, Rebalance, Rule, Situation, Why, plan_within,
 };
 
 use super::history::History;
@@ -270,7 +270,7 @@ pub fn moves_least(planner: Planner, situation: &Situation) -> Verdict {
 
 /// A planner that was told what changed makes the very plan, with as much work, that is made of everything.
 pub fn follows_changes(planner: Planner, history: &History) -> Verdict {
-    let planted = Planted::new(planner.0);
+    let planted = PlantedInPlan::new(planner.0);
     let mut kept = incumbent_planner::Planner::new(history.situation.clone()).planted(planted);
     let mut before = kept.plan();
     for (number, round) in history.rounds.iter().enumerate() {
@@ -298,7 +298,7 @@ fn placed(situation: &Situation, plan: &Plan) -> Vec<(usize, usize)> {
 fn obstacle(situation: &Situation, plan: &Plan, index: usize, at: usize) -> Option<Rule> {
     let (duty, node) = (&situation.duties[index], &situation.nodes[at]);
     let stays = duty.running == Some(at);
-    let mates: Vec<&Duty> = situation
+    let mates: Vec<&PlanDuty> = situation
         .duties
         .iter()
         .enumerate()
@@ -321,7 +321,7 @@ fn obstacle(situation: &Situation, plan: &Plan, index: usize, at: usize) -> Opti
         .or_else(|| checks.into_iter().find(|(_, broken)| *broken).map(|(rule, _)| rule))
 }
 
-fn inability(duty: &Duty, node: &Node) -> Option<Rule> {
+fn inability(duty: &PlanDuty, node: &PlanNode) -> Option<Rule> {
     let Some(support) = node.families.get(&duty.family) else { return Some(Rule::Family) };
     let checks = [
         (Rule::Version, duty.version.as_ref().is_some_and(|it| !support.versions.contains(it))),

@@ -13,7 +13,7 @@ use crate::renumbering::Renumbering;
 
 /// What runs and may stay.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct Staying {
     pub(crate) places: Places,
     /// Why each of the others leaves.
     pub(crate) why: Column<DutyAt, Why>,
@@ -21,9 +21,9 @@ pub(crate) struct Standing {
     pub(crate) homeless: Vec<DutyAt>,
 }
 
-impl Standing {
+impl Staying {
     pub(crate) fn new(problem: &Problem<'_>) -> Self {
-        Draft::new(problem, Effort::up_to(0, problem.planted)).standing()
+        Draft::new(problem, Effort::up_to(0, problem.planted)).staying()
     }
 
     /// Takes all duties from a node.
@@ -48,10 +48,10 @@ impl Standing {
         for duty in &review {
             why[*duty] = Why::Homeless;
         }
-        let standing = Self { places, why, homeless };
-        let mut draft = Draft::from_standing(problem, Effort::up_to(0, problem.planted), standing);
+        let staying = Self { places, why, homeless };
+        let mut draft = Draft::from_staying(problem, Effort::up_to(0, problem.planted), staying);
         draft.keep_all(review.iter().copied());
-        draft.standing()
+        draft.staying()
     }
 }
 
