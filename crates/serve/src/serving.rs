@@ -220,10 +220,7 @@ impl From<ServeError> for Problem {
     fn from(error: ServeError) -> Self {
         match error {
             ServeError::Name(error) => error.into(),
-            ServeError::Duplicate { .. }
-            | ServeError::NoMembership { .. }
-            | ServeError::Left
-            | ServeError::Thread(_) => Self::new(&STORE, error.to_string()),
+            other => Self::new(&STORE, other.to_string()),
         }
     }
 }

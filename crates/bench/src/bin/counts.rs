@@ -12,7 +12,7 @@ use incumbent_core::records::{Content as _, MemberRecord, Profile};
 use incumbent_core::store::{Exchange, Key, Lane, Record, Reply, Store as _, Version};
 use incumbent_core::{Config, Elector, LeaseName, MemberId, Moment, Stance, Timing, keys, random};
 use incumbent_memory::MemoryStore;
-use incumbent_planner::{Duty, Node, Situation, plan};
+use incumbent_planner::{PlanDuty, PlanNode, Situation, plan};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -136,12 +136,14 @@ fn exchange(store: &MemoryStore, lane: Lane, exchange: Exchange) -> Result<Reply
 
 /// A plan after one of five nodes has left with its share of a hundred duties.
 fn plans(rounds: usize) -> Result<()> {
-    let node = |number| Node::new(format!("member-{number}"), format!("node-{number}"));
+    let node = |number| PlanNode::new(format!("member-{number}"), format!("node-{number}"));
     let mut situation = Situation {
         nodes: (0..5).map(|number| node(number).running("work", ["1"])).collect(),
         ..Situation::default()
     };
-    situation.duties.extend((0..100).map(|number| Duty::new("work", format!("duty-{number:03}"))));
+    situation
+        .duties
+        .extend((0..100).map(|number| PlanDuty::new("work", format!("duty-{number:03}"))));
     plan(&situation).apply(&mut situation);
     situation.nodes.pop();
     let left = situation.nodes.len();
