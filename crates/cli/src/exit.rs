@@ -153,7 +153,7 @@ impl From<OpenError> for Failure {
                 let next = if silent { UNREACHED } else { "" };
                 return Self::new(Code::Unreachable, format!("{error}{next}"));
             }
-            OpenError::Thread(_) => Code::Unsupervised,
+            _ => Code::Unsupervised,
         };
         Self::new(code, error)
     }
@@ -176,7 +176,7 @@ impl From<ClusterError> for Failure {
             | ClusterError::OtherTerm { .. }
             | ClusterError::NoSuchMember { .. } => Code::Wrong,
             ClusterError::Contended { .. } => Code::Late,
-            ClusterError::Thread(_) => Code::Unsupervised,
+            _ => Code::Unsupervised,
         };
         Self::new(code, error)
     }
@@ -194,7 +194,7 @@ impl From<JoinError> for Failure {
             JoinError::Name(error) => return error.into(),
             JoinError::Timing(_) | JoinError::Environment(_) => Code::Usage,
             JoinError::Rejected(_) | JoinError::TimedOut { .. } => Code::Unreachable,
-            JoinError::Thread(_) => Code::Unsupervised,
+            _ => Code::Unsupervised,
         };
         Self::new(code, error)
     }

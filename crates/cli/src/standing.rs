@@ -74,6 +74,6 @@ fn condition(duty: &DutyStanding) -> (String, Tone) {
         DutyCondition::Assigning | DutyCondition::Revoking => (String::new(), Tone::Odd),
         DutyCondition::Unassigned(reason) => (reason.clone(), Tone::Bad),
         DutyCondition::Failing { error, times, .. } => (format!("{times}×: {error}"), Tone::Bad),
-        DutyCondition::Paused | DutyCondition::Done => (String::new(), Tone::Faint),
+        _ => (String::new(), Tone::Faint),
     }
 }

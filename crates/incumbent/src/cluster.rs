@@ -258,7 +258,9 @@ impl Cluster {
         let key = |write: &Write| write.key().as_str().to_owned();
         let keys: Vec<String> = exchange.writes.iter().map(key).collect();
         let deadline = exchange::within(PATIENCE);
-        let reply = exchange::send(&self.store, &self.name, lane, exchange, deadline).await?;
+        let reply =
+            exchange::send(self.store.clone(), Arc::clone(&self.name), lane, exchange, deadline)
+                .await?;
         if (reply.writes.len(), reply.reads.len()) != asked {
             return Err(StoreError::unknown("the store answered less than it was asked"));
         }

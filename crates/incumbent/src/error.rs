@@ -17,6 +17,7 @@ pub type WorkResult = Result<(), BoxError>;
 
 /// Why a store could not be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// No store has this scheme.
     #[error("{}", unknown_scheme(scheme, url, known))]
@@ -57,13 +58,14 @@ pub enum OpenError {
         /// What it said, and what to do about it.
         source: StoreError,
     },
-    /// The thread of incumbent could not be started.
-    #[error("the thread of incumbent can't be started: {0}. Raise the process's limits")]
+    /// The thread of incumbent's own could not be started.
+    #[error("incumbent's own thread can't be started: {0}. Raise the process's limits")]
     Thread(#[from] io::Error),
 }
 
 /// Why a node did not join. It is no member: whatever it may have written runs out.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JoinError {
     /// A name is not valid. Nothing was sent.
     #[error(transparent)]
@@ -90,8 +92,8 @@ pub enum JoinError {
         /// What the store said last.
         last: String,
     },
-    /// The thread of incumbent could not be started. Nothing was sent.
-    #[error("the thread of incumbent can't be started: {0}. Raise the process's limits")]
+    /// The thread of incumbent's own could not be started. Nothing was sent.
+    #[error("incumbent's own thread can't be started: {0}. Raise the process's limits")]
     Thread(#[from] io::Error),
 }
 
@@ -148,7 +150,7 @@ pub enum CampaignError {
     #[error("this node has left the cluster: join again")]
     Left,
     /// The node could not start a task of its own.
-    #[error("the thread of incumbent can't be started: {0}")]
+    #[error("incumbent's own thread can't be started: {0}")]
     Thread(String),
 }
 
@@ -168,7 +170,7 @@ pub enum ServeError {
     /// The node joined without membership.
     #[error(
         "the family {family:?} can't be served by a node that joined without membership: duties \
-         are placed among members. Leave `membership` on where the node is built"
+         are placed among members. Build the node without `without_membership`"
     )]
     NoMembership {
         /// Which family.
@@ -178,7 +180,7 @@ pub enum ServeError {
     #[error("this node has left the cluster: join again")]
     Left,
     /// The node could not start a task of its own.
-    #[error("the thread of incumbent can't be started: {0}")]
+    #[error("incumbent's own thread can't be started: {0}")]
     Thread(String),
 }
 
@@ -257,6 +259,7 @@ pub struct Unanswered;
 
 /// Why a question to the cluster, or a request to it, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClusterError {
     /// A name is not valid. Nothing was sent.
     #[error(transparent)]
@@ -303,8 +306,8 @@ pub enum ClusterError {
         /// Where it is.
         key: String,
     },
-    /// The thread of incumbent could not be started. Nothing was sent.
-    #[error("the thread of incumbent can't be started: {0}")]
+    /// The thread of incumbent's own could not be started. Nothing was sent.
+    #[error("incumbent's own thread can't be started: {0}")]
     Thread(String),
 }
 

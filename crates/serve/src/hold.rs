@@ -121,13 +121,14 @@ impl Why {
             Self::Lost(loss) => match loss {
                 Loss::WorkEnded | Loss::Leaving => "left",
                 Loss::Resigned | Loss::Withdrawn => "resigned",
-                Loss::CannotTell => "cannot-tell",
                 Loss::Closed(MemberState::Evicted) => "evicted",
                 Loss::Closed(_) => "expired",
                 Loss::Vanished => "vanished",
                 Loss::Superseded => "superseded",
                 Loss::Stuck => "stuck",
                 Loss::Broken => "broken",
+                // What this program doesn't know yet it can't tell either.
+                _ => "cannot-tell",
             },
         }
     }

@@ -316,10 +316,8 @@ impl Joined {
                 let holder = serde_json::json!({ "node": node, "address": other.address });
                 Err(busy(said).with("term", term).with("holder", holder))
             }
-            Attempt::AlreadyLeader { .. } | Attempt::Conflict => {
-                Err(busy(format!("{lease:?} is changing hands: ask again a little later")))
-            }
             Attempt::Unavailable { why } => Err(Problem::new(&STORE, why).in_doubt()),
+            _ => Err(busy(format!("{lease:?} is changing hands: ask again a little later"))),
         }
     }
 }

@@ -142,7 +142,6 @@ impl From<ClusterError> for Problem {
                     ErrorKind::Unavailable | ErrorKind::Rejected => problem,
                 }
             }
-            ClusterError::Unreadable(_) | ClusterError::Contended { .. } => Self::new(&STORE, said),
             ClusterError::NobodyLeads { lease } => {
                 Self::new(&NOBODY_LEADS, said).with("lease", lease.as_str())
             }
@@ -156,7 +155,7 @@ impl From<ClusterError> for Problem {
                 let ids: Vec<&str> = ids.iter().map(incumbent::MemberId::as_str).collect();
                 Self::new(&AMBIGUOUS, said).with("members", ids)
             }
-            ClusterError::Thread(_) => Self::new(&STORE, said),
+            _ => Self::new(&STORE, said),
         }
     }
 }
@@ -166,13 +165,7 @@ impl From<JoinError> for Problem {
         let said = error.to_string();
         match error {
             JoinError::Name(_) | JoinError::Timing(_) => Self::bad(said),
-            JoinError::Open(_)
-            | JoinError::Environment(_)
-            | JoinError::Rejected(_)
-            | JoinError::TimedOut { .. }
-            | JoinError::Thread(_) => {
-                Self::new(&STORE, format!("no member could be made for this: {said}"))
-            }
+            _ => Self::new(&STORE, format!("no member could be made for this: {said}")),
         }
     }
 }

@@ -128,7 +128,7 @@ impl Findings {
                 DutyCondition::Assigning | DutyCondition::Revoking => moving += 1,
                 DutyCondition::Unassigned(_) => nowhere += 1,
                 DutyCondition::Failing { .. } => failing += 1,
-                DutyCondition::Paused | DutyCondition::Done => {}
+                _ => {}
             }
         }
         if nowhere > 0 {

@@ -132,11 +132,7 @@ pub(crate) fn standing_json(duty: &DutyStanding) -> Value {
     let (reason, error, failures) = match &duty.condition {
         DutyCondition::Unassigned(reason) => (Some(reason), None, None),
         DutyCondition::Failing { error, times, .. } => (None, Some(error), Some(times)),
-        DutyCondition::Assigning
-        | DutyCondition::Active
-        | DutyCondition::Revoking
-        | DutyCondition::Paused
-        | DutyCondition::Done => (None, None, None),
+        _ => (None, None, None),
     };
     json!({
         "duty": duty.id.as_str(),

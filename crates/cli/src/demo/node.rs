@@ -197,5 +197,6 @@ fn reason(why: Loss) -> &'static str {
         Loss::Superseded => "the store names another",
         Loss::Stuck => "the work is stuck",
         Loss::Broken => "incumbent itself failed",
+        _ => "lost",
     }
 }

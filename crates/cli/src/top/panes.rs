@@ -143,7 +143,7 @@ fn urgency(condition: &DutyCondition) -> u8 {
         DutyCondition::Revoking | DutyCondition::Assigning => 2,
         DutyCondition::Active => 3,
         DutyCondition::Paused => 4,
-        DutyCondition::Done => 5,
+        _ => 5,
     }
 }
 

@@ -30,6 +30,7 @@ pub struct Asked {
 
 /// How strictly a duty is pinned to a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Strictness {
     /// It runs there if it can, and elsewhere otherwise.
     #[default]

@@ -39,6 +39,7 @@ pub struct DutyStanding {
 
 /// Where an operator wants a duty.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pinned {
     /// The node's name.
     pub node: String,
@@ -63,6 +64,7 @@ pub struct Workload {
 
 /// Where in its life a duty is. It is derived from records and stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DutyCondition {
     /// A node shall run it, and has not reported that it does.
     Assigning,

@@ -15,6 +15,7 @@ use crate::node::placement::Strategy;
 
 /// What a plan would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Preview {
     /// The duties that would move.
     pub moves: Vec<PlannedMove>,
@@ -26,6 +27,7 @@ pub struct Preview {
 
 /// A move that a plan would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlannedMove {
     /// Which duty.
     pub duty: DutyId,
@@ -39,6 +41,7 @@ pub struct PlannedMove {
 
 /// Why a duty runs where it runs, or why it doesn't. Displayed, it is a text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Explanation {
     /// How the duty stands.
     pub duty: DutyStanding,

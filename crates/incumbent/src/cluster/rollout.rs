@@ -17,6 +17,7 @@ use crate::error::ClusterError;
 
 /// How the versions of one family stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RolloutStanding {
     /// Which family.
     pub family: String,
@@ -34,6 +35,7 @@ pub struct RolloutStanding {
 
 /// How one version of a family stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VersionStanding {
     /// Which; nothing for duties that name none.
     pub version: Option<String>,
@@ -53,6 +55,7 @@ pub struct VersionStanding {
 
 /// Where a rollout is.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RolloutState {
     /// All duties that should run the newest version do.
     Settled,

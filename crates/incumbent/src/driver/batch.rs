@@ -31,7 +31,7 @@ impl Part {
 
 impl Batch {
     /// One request alone.
-    pub(crate) fn single(request: Request) -> Self {
+    fn single(request: Request) -> Self {
         let mut batch =
             Self { exchange: Exchange::default(), parts: Vec::new(), deadline: Moment::START };
         batch.add(request);

@@ -134,7 +134,8 @@ async fn fly(
     waiting: Vec<oneshot::Sender<Answer>>,
 ) {
     let Batch { exchange, parts, deadline } = batch;
-    let answer = exchange::send(&store, &cluster, Lane::Beat, exchange, deadline).await;
+    let answer =
+        exchange::send(store.clone(), Arc::clone(&cluster), Lane::Beat, exchange, deadline).await;
     if matches!(&answer, Err(error) if error.kind == ErrorKind::Rejected) {
         store.chorus.rejected(&cluster, waiting.len());
     }

@@ -1,6 +1,7 @@
 //! One exchange with a store, within its limits and its deadline.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use incumbent_core::Moment;
 use incumbent_core::store::{ErrorKind, Exchange, Lane, Reply, Store, StoreError};
@@ -12,14 +13,14 @@ use crate::open::OpenStore;
 /// Sends an exchange, in several parts if the store takes only so many operations at once. Only
 /// for futures that run on incumbent's thread.
 pub(crate) async fn send(
-    store: &OpenStore,
-    cluster: &str,
+    store: OpenStore,
+    cluster: Arc<str>,
     lane: Lane,
     exchange: Exchange,
     deadline: Moment,
 ) -> Result<Reply, StoreError> {
     let mut wait = LockWait::of(lane, &exchange);
-    let mut sending = pin!(send_parts(&**store, cluster, lane, exchange));
+    let mut sending = pin!(send_parts(&*store, &cluster, lane, exchange));
     loop {
         let ask_at = wait.as_ref().map_or(Moment::NEVER, LockWait::ask_at);
         let answer = tokio::select! {
@@ -30,13 +31,13 @@ pub(crate) async fn send(
             }
             () = thread::sleep_until(ask_at) => {
                 if let Some(wait) = &mut wait {
-                    wait.ask(store, cluster);
+                    wait.ask(&store, &cluster);
                 }
                 continue;
             }
         };
         return answer.map_err(|error| {
-            let told = wait.map_or(String::new(), |wait| wait.told(store));
+            let told = wait.map_or(String::new(), |wait| wait.told(&store));
             StoreError { message: error.message + &told, ..error }
         });
     }

@@ -14,8 +14,8 @@ use crate::driver::exchange;
 use crate::driver::{clock, thread};
 use crate::open::OpenStore;
 
-/// Beats go out at once, or with those of the members that this process beats for as well. Of the other lanes one exchange at a time is on its way, and what piles
-/// up meanwhile goes together in the next.
+/// Beats go out at once, or together with those of the other members that this process beats for. Each other
+/// lane has one exchange at a time on its way, and what piles up meanwhile goes together in the next.
 pub(crate) struct Lanes {
     store: OpenStore,
     cluster: Arc<str>,
@@ -72,8 +72,17 @@ impl Lanes {
     /// Sends a request, or queues it behind others of its lane.
     pub(crate) fn push(&mut self, request: Request) {
         match request.lane {
-            Lane::Beat if self.together && chorus::is_ordinary(&request) => self.join_in(request),
-            Lane::Beat => self.fly(Lane::Beat, Batch::single(request)),
+            Lane::Beat => {
+                let parts = vec![Part::of(&request)];
+                let (store, cluster) = (self.store.clone(), Arc::clone(&self.cluster));
+                if self.together && chorus::is_ordinary(&request) {
+                    let sending = chorus::send(store, cluster, request, self.limit);
+                    return self.fly(Lane::Beat, parts, sending);
+                }
+                let Request { exchange, deadline, .. } = request;
+                let sending = exchange::send(store, cluster, Lane::Beat, exchange, deadline);
+                self.fly(Lane::Beat, parts, sending);
+            }
             Lane::Change => self.change.waiting.push_back(request),
             Lane::Watch => self.watch.waiting.push_back(request),
         }
@@ -84,7 +93,9 @@ impl Lanes {
         for lane in [Lane::Change, Lane::Watch] {
             let limit = self.limit;
             if let Some(batch) = self.queue(lane).and_then(|queue| queue.next(now, limit)) {
-                self.fly(lane, batch);
+                let Batch { exchange, parts, deadline } = batch;
+                let (store, cluster) = (self.store.clone(), Arc::clone(&self.cluster));
+                self.fly(lane, parts, exchange::send(store, cluster, lane, exchange, deadline));
             }
         }
     }
@@ -122,21 +133,7 @@ impl Lanes {
         }
     }
 
-    fn fly(&mut self, lane: Lane, batch: Batch) {
-        let Batch { exchange, parts, deadline } = batch;
-        let (store, cluster) = (self.store.clone(), Arc::clone(&self.cluster));
-        let sending =
-            async move { exchange::send(&store, &cluster, lane, exchange, deadline).await };
-        self.depart(lane, parts, sending);
-    }
-
-    fn join_in(&mut self, beat: Request) {
-        let parts = vec![Part::of(&beat)];
-        let sending = chorus::send(self.store.clone(), Arc::clone(&self.cluster), beat, self.limit);
-        self.depart(Lane::Beat, parts, sending);
-    }
-
-    fn depart(
+    fn fly(
         &mut self,
         lane: Lane,
         parts: Vec<Part>,

@@ -29,6 +29,7 @@ pub(crate) enum HintPlace {
 
 /// Why settings for hints can't be used. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HintSettingsError {
     /// It is no address.
     #[error(

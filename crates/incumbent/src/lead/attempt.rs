@@ -8,6 +8,7 @@ use crate::lead::leadership::Leadership;
 /// How one attempt to lead went.
 #[derive(Debug)]
 #[must_use = "dropping `Elected` frees the lease"]
+#[non_exhaustive]
 pub enum Attempt {
     /// This node leads now.
     Elected(Leadership),
@@ -32,6 +33,7 @@ pub enum Attempt {
 
 /// Who leads instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OtherLeader {
     /// The lease that it leads.
     pub lease: LeaseName,

@@ -5,6 +5,7 @@ use incumbent_core::{self as core, Ending};
 
 /// Why leadership is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Loss {
     /// The work ended by itself, or the [`Leadership`](crate::Leadership) was dropped.
     WorkEnded,
@@ -33,6 +34,7 @@ pub enum Loss {
 
 /// The end of one term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Lost {
     /// Why it ended.
     pub why: Loss,

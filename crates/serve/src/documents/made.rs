@@ -120,11 +120,7 @@ impl From<&DutyStanding> for DutyDocument {
             DutyCondition::Failing { error, times, .. } => {
                 (None, Some(error.clone()), Some(*times))
             }
-            DutyCondition::Assigning
-            | DutyCondition::Active
-            | DutyCondition::Revoking
-            | DutyCondition::Paused
-            | DutyCondition::Done => (None, None, None),
+            _ => (None, None, None),
         };
         Self {
             duty: duty.id.as_str().to_owned(),

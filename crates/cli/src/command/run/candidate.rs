@@ -87,10 +87,8 @@ async fn try_once(arguments: &RunArguments, node: &Node) -> Outcome<Won> {
                 since.unwrap_or_default()
             )))
         }
-        Attempt::Conflict | Attempt::AlreadyLeader { .. } => {
-            Err(Failure::late(format!("{lease} is changing hands: try again")))
-        }
         Attempt::Unavailable { why } => Err(Failure::new(Code::Unreachable, why)),
+        _ => Err(Failure::late(format!("{lease} is changing hands: try again"))),
     }
 }
 

@@ -113,10 +113,7 @@ impl From<OpenError> for Refusal {
                 ErrorKind::Unavailable | ErrorKind::Unknown => true,
                 ErrorKind::Rejected => false,
             },
-            OpenError::UnknownScheme { .. }
-            | OpenError::NotBuilt { .. }
-            | OpenError::Url { .. }
-            | OpenError::Thread(_) => false,
+            _ => false,
         };
         Self { failure: error.into(), passes }
     }

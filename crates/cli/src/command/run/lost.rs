@@ -15,14 +15,14 @@ const KILL: i32 = 9;
 /// One word for why a lease was lost, for scripts.
 pub(crate) fn reason(loss: Loss) -> &'static str {
     match loss {
-        Loss::CannotTell => "unconfirmed",
         Loss::Closed(state) => state.as_str(),
         Loss::Vanished => "vanished",
         Loss::Superseded => "superseded",
-        Loss::Broken => "unconfirmed",
         Loss::Stuck => "stuck",
         Loss::Resigned => "resigned",
         Loss::Withdrawn | Loss::Leaving | Loss::WorkEnded => "given-up",
+        // `CannotTell`, `Broken`, and what this program doesn't know yet.
+        _ => "unconfirmed",
     }
 }
 
