@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use incumbent_core::names::{self, LeaseKind, LeaseName, NameError};
 
 /// One duty: `family/name`. A family has no slash in its name; a duty may have any. Cheap to
 /// clone.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct DutyId(Arc<str>);
 
 impl DutyId {
@@ -90,6 +90,12 @@ impl TryFrom<String> for DutyId {
 
     fn try_from(text: String) -> Result<Self, NameError> {
         Self::parse(&text)
+    }
+}
+
+impl Serialize for DutyId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

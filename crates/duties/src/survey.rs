@@ -5,6 +5,7 @@ mod deploy;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use incumbent_planner as planner;
 
@@ -17,8 +18,9 @@ pub use basis::{ASKED, LeaderMemory, PlanBasis, loads, prepared};
 pub use deploy::PlanAnswer;
 pub use versions::{Trial, lineages, runs_as, versions};
 
-/// What lists say about a duty, by the version that it needs.
-pub type Descriptions = BTreeMap<Option<String>, DutySpec>;
+/// What lists say about a duty, by the version that it needs. Almost every duty has one version, and a map
+/// keeps room for eleven: what it keeps should be small.
+pub type Descriptions = BTreeMap<Option<String>, Box<DutySpec>>;
 
 /// All that a plan depends on.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +32,7 @@ pub struct Survey {
     /// What they have to do beside their duties.
     pub loads: BTreeMap<MemberId, u64>,
     /// All duties that should run.
-    pub duties: BTreeMap<DutyId, Descriptions>,
+    pub duties: Arc<BTreeMap<DutyId, Descriptions>>,
     /// Where each runs, or was asked to run.
     pub homes: BTreeMap<DutyId, MemberId>,
     /// What the last node of a duty could run, where it is known to be gone.
@@ -124,6 +126,12 @@ impl Survey {
         let nodes = self.members.iter().map(|(id, profile)| self.node(id, profile, asks));
         let nodes: Vec<planner::PlanNode> = nodes.collect();
         let named = |name: &str| nodes.iter().position(|node| node.name == name);
+        // Both are in the same order: to look each up would take longer than all else here.
+        let mut homes = self.homes.iter().peekable();
+        let mut home_of = |id: &DutyId| {
+            while homes.next_if(|(duty, _)| *duty < id).is_some() {}
+            homes.next_if(|(duty, _)| *duty == id).map(|(_, member)| member)
+        };
         let duties = self.duties.keys().zip(chosen).map(|(id, spec)| {
             let avoided = self.avoided.get(id).into_iter().flatten();
             let mut duty = spec.map_or_else(
@@ -131,7 +139,7 @@ impl Survey {
                 |spec| described(id, spec),
             );
             duty.avoid = avoided.filter_map(|member| at.get(member).copied()).collect();
-            duty.running = self.homes.get(id).and_then(|member| at.get(member).copied());
+            duty.running = home_of(id).and_then(|member| at.get(member).copied());
             duty.paused = asks.paused.contains(id.as_str());
             if let Some(pin) = asks.pins.get(id.as_str()) {
                 duty.pin = Some(pin.clone());
@@ -169,6 +177,9 @@ impl Survey {
         plan: &planner::Plan,
     ) -> Vec<(&'a DutyId, Option<&'a str>, &'a str)> {
         let asked = Asks::sort(&self.asks).moves;
+        if asked.is_empty() {
+            return Vec::new();
+        }
         let node = |id: &MemberId| self.members.get(id).map(|profile| profile.node.as_str());
         let come_true = |(duty, target): (&'a DutyId, &Option<usize>)| {
             let to = question.members.get((*target)?)?;
@@ -229,8 +240,8 @@ pub fn known<'a>(
             let there = described.get(&spec.version);
             // Where lists differ about a version, content decides and not the order of reading.
             let content = |spec: &DutySpec| format!("{spec:?}");
-            if there.is_none_or(|there| there != spec && content(there) < content(spec)) {
-                described.insert(spec.version.clone(), spec.clone());
+            if there.is_none_or(|there| **there != *spec && content(there) < content(spec)) {
+                described.insert(spec.version.clone(), Box::new(spec.clone()));
             }
         }
     }
@@ -274,7 +285,7 @@ mod tests {
         let homes = duties.keys().map(|duty| (duty.clone(), one.clone())).collect();
         let mut survey = Survey {
             members: [(one, able("one")), (two.clone(), able("two"))].into(),
-            duties,
+            duties: Arc::new(duties),
             homes,
             asks: vec![Ask::Move { duty: "p/a".into(), node: "two".into() }],
             ..Survey::default()
@@ -294,7 +305,7 @@ mod tests {
         let member = MemberId::new("m1");
         let mut survey = Survey {
             members: [(member, Profile::named("one"))].into(),
-            duties: known(&Catalog::of("p", &[DutySpec::named("a")], 1 << 20)),
+            duties: Arc::new(known(&Catalog::of("p", &[DutySpec::named("a")], 1 << 20))),
             ..Survey::default()
         };
         let before = survey.answer(None, &planner::plan).question.situation;

@@ -150,7 +150,7 @@ impl Planning {
         Arc::new(self.basis().duties())
     }
 
-    fn survey(&self, duties: &KnownDuties) -> Survey {
+    fn survey(&self, duties: &Arc<KnownDuties>) -> Survey {
         let rebalance =
             if self.may_rebalance { self.placement.limits(duties.len()) } else { Rebalance::Not };
         let policy = planner::Policy {
@@ -158,7 +158,7 @@ impl Planning {
             families: self.placement.families.clone(),
             rebalance,
         };
-        self.basis().survey_of(duties.clone(), policy)
+        self.basis().survey_of(Arc::clone(duties), policy)
     }
 
     /// What the plan goes by: records, as the leader keeps them, and what it remembers beside them.
@@ -261,10 +261,15 @@ impl Planning {
     ) -> (Vec<RosterDraft>, Vec<DutyId>) {
         let mut wanted: BTreeMap<&MemberId, WantedRoster> =
             self.members.keys().map(|id| (id, WantedRoster::default())).collect();
+        let mut placed = vec![Vec::new(); question.members.len()];
         for (duty, target) in question.duties.iter().zip(&plan.target) {
-            let member = target.and_then(|target| question.members.get(target));
-            if let Some(wanted) = member.and_then(|id| wanted.get_mut(id)) {
-                wanted.duties.insert(duty.clone());
+            if let Some(placed) = target.and_then(|target| placed.get_mut(target)) {
+                placed.push(duty.clone());
+            }
+        }
+        for (id, placed) in question.members.iter().zip(placed) {
+            if let Some(wanted) = wanted.get_mut(id) {
+                wanted.duties = placed.into_iter().collect();
             }
         }
         for (duty, id) in preparing {
@@ -344,7 +349,9 @@ impl Planning {
             let id = question.members.get(at?)?;
             survey.members.get(id).map(|profile| profile.node.clone())
         };
-        let limit = survey.room(self.max_value).map_or_else(String::new, |room| {
+        // Most plans place everything, and what a roster has room for takes a look at each duty.
+        let room = (!plan.unplaced.is_empty()).then(|| survey.room(self.max_value)).flatten();
+        let limit = room.map_or_else(String::new, |room| {
             let bytes = self.max_value;
             format!(
                 "; a value of {bytes} bytes, as this store takes, names {room} duties of a node"
@@ -371,7 +378,7 @@ impl Planning {
             Moved { duty: duty.clone(), from, to, why: ASKED.to_owned(), at_ms }
         });
         moves.remember(asked);
-        let lineages = survey.lineages();
+        let lineages = if plan.moves.is_empty() { BTreeMap::new() } else { survey.lineages() };
         moves.remember(plan.moves.iter().filter_map(|step| {
             let (from, to) = (name(step.from), name(step.to));
             let duty = duty(step.duty)?;
@@ -435,3 +442,6 @@ fn whom(avoided: &Avoided) -> BTreeMap<DutyId, BTreeSet<MemberId>> {
         .map(|(duty, avoided)| (duty.clone(), avoided.keys().cloned().collect()))
         .collect()
 }
+
+#[cfg(test)]
+mod cost;

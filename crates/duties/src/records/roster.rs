@@ -73,15 +73,16 @@ impl Roster {
     /// Leaves out what would make the record larger than the store takes.
     pub fn cut(&mut self, max_value: usize) -> Vec<DutyId> {
         let mut room = max_value.saturating_sub(OVERHEAD);
-        let fits = |duty: &DutyId| {
+        let mut fits = |duty: &DutyId| {
             let size = size(duty);
             let fits = size <= room;
             room = room.saturating_sub(size);
             fits
         };
-        let duties = std::mem::take(&mut self.duties);
-        let (kept, over): (Vec<_>, Vec<_>) = duties.into_iter().partition(fits);
-        self.duties = kept.into_iter().collect();
+        let over: Vec<_> = self.duties.iter().filter(|duty| !fits(duty)).cloned().collect();
+        for duty in &over {
+            self.duties.remove(duty);
+        }
         let mut fits = |size: usize| {
             let fits = size <= room;
             room = room.saturating_sub(size);

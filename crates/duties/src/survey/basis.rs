@@ -2,6 +2,7 @@
 //! only wants to know what it would do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use incumbent_core::mutant::{Mutant, Planted};
 use incumbent_core::names::MemberId;
@@ -68,13 +69,13 @@ impl PlanBasis<'_> {
     /// All that the plan depends on.
     #[must_use]
     pub fn survey(&self, policy: planner::Policy) -> Survey {
-        self.survey_of(self.duties(), policy)
+        self.survey_of(Arc::new(self.duties()), policy)
     }
 
     /// The same, where the duties are known already.
     pub(crate) fn survey_of(
         &self,
-        duties: BTreeMap<DutyId, Descriptions>,
+        duties: Arc<BTreeMap<DutyId, Descriptions>>,
         policy: planner::Policy,
     ) -> Survey {
         let owned = |(id, profile): (&&MemberId, &&Profile)| ((*id).clone(), (*profile).clone());
@@ -131,19 +132,18 @@ impl PlanBasis<'_> {
     /// Where every duty is: on whose roster, or if it is on none, where it still runs, or to whom it
     /// was on its way.
     fn homes(&self) -> BTreeMap<DutyId, MemberId> {
-        let mut homes = BTreeMap::new();
-        if !self.planted.is(Mutant::MoveForgotten) {
-            let there = |(_, to): &(&DutyId, &MemberId)| self.members.contains_key(*to);
-            let on_the_way = self.memory.on_the_way.iter().filter(there);
-            homes.extend(on_the_way.map(|(duty, to)| (duty.clone(), to.clone())));
-        }
-        for (id, ending) in &self.memory.ending {
-            homes.extend(ending.iter().map(|duty| (duty.clone(), id.clone())));
-        }
-        for (id, roster) in &self.rosters {
-            homes.extend(roster.duties.iter().map(|duty| (duty.clone(), (*id).clone())));
-        }
-        homes
+        let there = |(_, to): &(&DutyId, &MemberId)| {
+            self.members.contains_key(*to) && !self.planted.is(Mutant::MoveForgotten)
+        };
+        let on_the_way = self.memory.on_the_way.iter().filter(there);
+        let ending = self.memory.ending.iter();
+        let ending = ending.flat_map(|(id, ending)| ending.iter().map(move |duty| (duty, id)));
+        let rosters = self.rosters.iter();
+        let named = rosters.flat_map(|(id, it)| it.duties.iter().map(move |duty| (duty, *id)));
+        let homes = on_the_way.chain(ending).chain(named);
+        // Of several homes the last counts. All at once they are sorted, which costs far less than
+        // to look for the place of each.
+        homes.map(|(duty, id)| (duty.clone(), id.clone())).collect()
     }
 
     /// Who prepares for what, as rosters say.
@@ -216,4 +216,37 @@ pub fn prepared<'a>(
         report.prepared.iter().map(move |duty| (id.clone(), duty.clone()))
     };
     reports.into_iter().flat_map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duty_is_where_a_roster_says_or_else_where_it_still_runs_or_was_on_its_way() {
+        let [one, two, three, gone] = ["m1", "m2", "m3", "gone"].map(MemberId::new);
+        let duties = ["a", "b", "c", "d", "e"].map(|name| DutyId::new("p", name).unwrap());
+        let [a, b, c, d, e] = duties.clone();
+        let profile = Profile::named("node");
+        let named =
+            Roster { duties: [a.clone(), e.clone()].into(), ..Roster::empty(one.clone(), 1) };
+        let later = Roster { duties: [e.clone()].into(), ..Roster::empty(three.clone(), 1) };
+        let on_the_way = [(a, &three), (b.clone(), &three), (c.clone(), &three), (d, &gone)];
+        let mut basis = PlanBasis {
+            members: [&one, &two, &three].map(|id| (id, &profile)).into(),
+            rosters: [(&one, &named), (&three, &later)].into(),
+            memory: LeaderMemory {
+                ending: vec![(two.clone(), vec![duties[0].clone(), b.clone()])],
+                on_the_way: on_the_way.map(|(duty, to)| (duty, to.clone())).into(),
+                ..LeaderMemory::default()
+            },
+            ..PlanBasis::default()
+        };
+        let homes = [(&duties[0], &one), (&b, &two), (&c, &three), (&e, &three)];
+        let homes = homes.map(|(duty, id)| (duty.clone(), id.clone()));
+        assert_eq!(basis.homes(), homes.clone().into(), "and of two rosters the last counts");
+        // The order of what is told makes no difference to that.
+        basis.memory.ending.insert(0, (three.clone(), vec![e]));
+        assert_eq!(basis.homes(), homes.into());
+    }
 }

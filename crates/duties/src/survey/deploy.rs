@@ -123,7 +123,7 @@ impl<'a> Deploy<'a> {
     }
 
     fn choose(&self, id: &DutyId, specs: &'a Descriptions) -> Choice<'a> {
-        let mut order: Vec<&DutySpec> = specs.values().collect();
+        let mut order: Vec<&DutySpec> = specs.values().map(Box::as_ref).collect();
         if order.len() == 1 {
             return Choice { order, at: 0, next: None, evades: false };
         }

@@ -1,5 +1,7 @@
 //! Deploys as plans see them: who runs what, while nodes of two versions are there.
 
+use std::sync::Arc;
+
 use incumbent_planner as planner;
 
 use super::*;
@@ -55,7 +57,7 @@ impl Rollouts {
     }
 
     fn relist(&mut self) {
-        self.survey.duties = known(self.lists.values().flatten());
+        self.survey.duties = Arc::new(known(self.lists.values().flatten()));
         let there = crate::survey::versions(self.survey.members.values(), &self.survey.duties);
         let there = there.into_iter().map(|(family, it)| (family.to_owned(), it)).collect();
         self.survey.rollout.follow(&there);

@@ -126,7 +126,8 @@ pub fn runs_as<'a>(
     specs: &'a Descriptions,
     lineage: Option<&Lineage>,
 ) -> Option<&'a DutySpec> {
-    specs.values().filter(|spec| is_able(family, spec)).max_by_key(|spec| rank(lineage, spec))
+    let able = specs.values().map(Box::as_ref).filter(|spec| is_able(family, spec));
+    able.max_by_key(|spec| rank(lineage, spec))
 }
 
 /// All versions of each family that nodes can run or duties need, with when the first of these nodes
@@ -145,8 +146,15 @@ pub fn versions<'a>(
             }
         }
     }
+    // Mostly a duty has the family and the version of the one before it.
+    let mut last = None;
     for (id, specs) in duties {
         for version in specs.keys().flatten() {
+            let this = Some((id.family(), version));
+            if last == this {
+                continue;
+            }
+            last = this;
             let known = versions.entry(id.family()).or_default();
             if !known.contains_key(version) {
                 known.insert(version.clone(), u64::MAX);
