@@ -390,7 +390,7 @@ impl Leading {
             return None;
         }
         let mut board = self.board.content.clone().unwrap_or_else(Board::fresh);
-        board.view += 1;
+        board.view = board.view.saturating_add(1);
         let put = WantedWrite::Put(keys::board(), self.board.expect(), board.bytes());
         self.publishing = Some(Published::Board(board));
         Some(put)

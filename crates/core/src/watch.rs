@@ -318,7 +318,7 @@ impl Watch {
         let Sight::Shown(before) = &self.sight else { return (proven, received) };
         let due = before.record.due();
         let latest = before.latest + due;
-        if record.beat != before.record.beat + 1 || proven >= latest {
+        if Some(record.beat) != before.record.beat.checked_add(1) || proven >= latest {
             return (proven, received);
         }
         // The clocks run apart a little.
@@ -326,8 +326,9 @@ impl Watch {
         if received >= latest {
             return (earliest.max(proven).min(latest), latest);
         }
-        // It was there before it had to be: if the clocks run apart more than that, then that way.
-        let back = latest.since(received) * 2;
+        // It was there before it had to be: if the clocks run apart more than that, then that way. The
+        // bracket doubles with each beat for which that is so, and catches up with any drift.
+        let back = latest.since(received) * 4;
         let earlier =
             Moment::from_nanos(received.as_nanos().saturating_sub(back.as_nanos() as u64));
         (earliest.min(earlier).max(proven), received)

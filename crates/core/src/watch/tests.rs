@@ -209,3 +209,71 @@ fn the_first_beat_of_a_new_holder_is_looked_for_when_it_was_foretold() {
     watch.observe(at(100), at(101), &beat(1, MemberState::Alive), sound);
     assert!(look(&watch, 101) <= at(5113));
 }
+
+/// Watches a holder for 2,000 beats whose clock runs so many millionths faster than ours; says how late a
+/// beat was seen at worst, in milliseconds, and how many reads that took for each.
+fn lateness(faster: i64) -> (u64, f64) {
+    const READ: u64 = 1_000_000;
+    let mut random = Random::new(7);
+    let mut written: Vec<(u64, Duration)> = Vec::new();
+    let mut now = 1_000_000_000;
+    for _ in 0..2_000 {
+        let due = random.span(DUE.mul_f64(0.9), DUE.mul_f64(1.1));
+        written.push((now, due));
+        now += (due.as_nanos() as i64 * (1_000_000 - faster) / 1_000_000) as u64;
+    }
+    let (mut watch, mut seen, mut worst, mut reads) = (Watch::new(), 0, 0, 0.0);
+    let (mut sent, end) = (written[0].0 + 1, written[1_990].0);
+    while sent < end {
+        reads += 1.0;
+        let received = sent + READ;
+        let last = written.partition_point(|(at, _)| *at <= sent);
+        let (at, due) = written[last - 1];
+        let mut record = MemberRecord::joining(MemberId::new("m"), TTL, due);
+        record.beat = last as u64;
+        let found = Found::Record(Record {
+            key: Key::new("member/m"),
+            value: record.bytes(),
+            version: Version::new(&last.to_string()),
+            age: None,
+        });
+        let moment = Moment::from_nanos;
+        watch.observe(moment(sent), moment(received), &found, Planted::default());
+        if last != seen && last > 50 {
+            worst = worst.max((received - at) / 1_000_000);
+        }
+        seen = last;
+        sent = watch.look_at(moment(received), true, &mut random).as_nanos().max(received + 1);
+    }
+    (worst, reads / 1_990.0)
+}
+
+#[test]
+fn beats_are_seen_soon_however_the_clocks_run_apart() {
+    // A bracket that is shifted and doesn't double ran behind a faster holder by a whole interval (O60).
+    for (faster, most) in [
+        (0, 100),
+        (100, 100),
+        (-100, 100),
+        (3_000, 150),
+        (10_000, 400),
+        (50_000, 1_300),
+        (-50_000, 400),
+    ] {
+        let (worst, reads) = lateness(faster);
+        assert!(
+            worst <= most,
+            "{faster} millionths: {worst} ms late, with {reads:.2} reads a beat"
+        );
+    }
+    assert!(lateness(0).1 < 1.5, "a steady holder takes little more than one look a beat");
+}
+
+#[test]
+fn no_number_of_a_beat_ends_who_watches() {
+    let watch = watching(&[
+        (0, 100, beat(u64::MAX, MemberState::Alive)),
+        (5_000, 5_010, beat(0, MemberState::Alive)),
+    ]);
+    assert_eq!(watch.verdict(TTL, Planted::default()), Verdict::AliveUntil(at(20_010)));
+}

@@ -129,7 +129,7 @@ impl Cluster {
                 Some(stored) => (Board::read(stored)?, expect(stored)),
                 None => (Board::fresh(), Expect::Absent),
             };
-            board.intents += 1;
+            board.intents = board.intents.saturating_add(1);
             if self.write(writer.put(keys::board(), expect, board.bytes())).await? {
                 return Ok(());
             }
