@@ -89,6 +89,7 @@ pub enum Mutant {
     NewestVersionOnly,
     OldStoppedBeforePrepared,
     MoveForgotten,
+    AskedIsThere,
     FailedVersionStays,
     NobodySweeps,
     NeverLeadsAllTheSame,
@@ -174,6 +175,7 @@ impl Mutant {
         Self::NewestVersionOnly,
         Self::OldStoppedBeforePrepared,
         Self::MoveForgotten,
+        Self::AskedIsThere,
         Self::FailedVersionStays,
     ];
 
@@ -331,6 +333,9 @@ impl Mutant {
             }
             Self::MoveForgotten => {
                 "a duty whose new roster got lost on the way counts as one whose node is gone"
+            }
+            Self::AskedIsThere => {
+                "a duty that can't go where an operator asked for counts as coming from there"
             }
             Self::FailedVersionStays => {
                 "a duty that fails on a new version is left there, although the old one lives"

@@ -7,12 +7,12 @@ mod plans;
 mod refusals;
 mod relapses;
 mod sizes;
+mod steering;
 mod views;
 
 use incumbent_core::records::{MemberRecord, MemberState};
-use incumbent_core::store::{Lane, Write};
+use incumbent_core::store::Lane;
 use incumbent_core::{ElectionEvent, LeaseName, Request};
-use incumbent_duties::records::DutySpec;
 
 use crate::invariants::Violation;
 use crate::plant::Plant;
@@ -60,7 +60,7 @@ impl Boundary {
         Self {
             name: "roster-from-the-past",
             story: "the first roster of a member, in doubt, lands when it is to run nothing any more",
-            play: roster_from_the_past,
+            play: plans::roster_from_the_past,
         },
         Self {
             name: "plan-from-the-past",
@@ -136,6 +136,16 @@ impl Boundary {
             name: "duty-forgotten",
             story: "the store forgets the leases of duties alone, and one of these moves",
             play: losses::duty_forgotten,
+        },
+        Self {
+            name: "asked-in-vain",
+            story: "a duty that runs nowhere is to go where it can't run",
+            play: steering::asked_in_vain,
+        },
+        Self {
+            name: "asked-and-forgotten",
+            story: "a duty is to go where it can't run, its node is drained and its lease forgotten",
+            play: steering::asked_and_forgotten,
         },
         Self {
             name: "late-take",
@@ -375,38 +385,6 @@ fn take_nobody_wants(plant: Plant) -> Result<(), Violation> {
     }
 }
 
-fn roster_from_the_past(plant: Plant) -> Result<(), Violation> {
-    let mut stage = Stage::new(plant);
-    let duties = [DutySpec { version: Some("2".to_owned()), ..DutySpec::named("d1") }];
-    let leader = stage.enter("a", true);
-    stage.serve(leader, &[], &duties);
-    stage.play(7_000, |_, _| Pass::Through);
-    // The only one that can run the duty joins, and can't run it any more when its roster lands.
-    let member = stage.enter("b", false);
-    stage.serve(member, &["2"], &duties);
-    let doubt = |_, request: &Request| {
-        let rosters = request.exchange.writes.iter().filter_map(|write| match write {
-            Write::Put(put) if put.key.as_str().starts_with("roster/") => Some(&put.value),
-            Write::Put(_) | Write::Delete(_) => None,
-        });
-        let named = |roster: &Vec<u8>| String::from_utf8_lossy(roster).contains("work/d1");
-        if rosters.into_iter().any(named) { Pass::Doubt } else { Pass::Through }
-    };
-    stage.play(stage.now + TTL, doubt);
-    let Some((_, roster)) = stage.sent.pop_front() else {
-        return violated(&stage, "script", "the roster was not sent".to_owned());
-    };
-    stage.serve(member, &[], &duties);
-    stage.play(stage.now + 2 * TTL, doubt);
-    let before = stage.changes.len();
-    stage.apply(&roster.exchange);
-    if stage.changes.len() > before {
-        let story = "a member got a roster with what it can't run, and nobody knows".to_owned();
-        return violated(&stage, "rosters", story);
-    }
-    Ok(())
-}
-
 /// O18: the reply to the read that was on its way shows the first lease free and the second held.
 fn hint_between_reads(plant: Plant) -> Result<(), Violation> {
     let mut stage = Stage::new(plant);
@@ -478,6 +456,7 @@ mod tests {
         catches("first-holder", Plant::Core(Mutant::NewHolderUnexpected));
         catches("forgotten-by-the-next", Plant::Core(Mutant::PastForgotten));
         catches("duty-forgotten", Plant::Core(Mutant::FormerForgotten));
+        catches("asked-and-forgotten", Plant::Core(Mutant::AskedIsThere));
         catches("taken-between-losses", Plant::Core(Mutant::LossesMixedUp));
         catches("back-to-the-wait", Plant::Core(Mutant::WaitOutlivesMember));
         catches("taken-in-a-backup", Plant::Core(Mutant::AnySightProves));

@@ -103,6 +103,7 @@ fn named_for(mutant: Mutant) -> &'static str {
         | Mutant::NewHolderUnexpected
         | Mutant::PastForgotten
         | Mutant::FormerForgotten
+        | Mutant::AskedIsThere
         | Mutant::MarkEndsLoss
         | Mutant::LossesMixedUp
         | Mutant::WaitOutlivesMember

@@ -119,7 +119,24 @@ impl<'a> Deploy<'a> {
             answer = ask(&choices);
         }
         self.deploy(&mut answer, &choices, plan);
+        self.name_origins(&mut answer);
         answer
+    }
+
+    /// What an operator asked to move is imagined to be there already. If it goes elsewhere after all, it
+    /// comes from where it is: there its lease may be held, and nowhere else.
+    fn name_origins(&self, answer: &mut PlanAnswer) {
+        if self.asks.moves.is_empty() || self.planted.is(Mutant::AskedIsThere) {
+            return;
+        }
+        let Question { members, duties, .. } = &answer.question;
+        answer.plan.moves.retain_mut(|step| {
+            let asked = |id: &&DutyId| self.asks.moves.contains_key(id.as_str());
+            let Some(id) = duties.get(step.duty).filter(asked) else { return true };
+            let home = self.survey.homes.get(id);
+            step.from = home.and_then(|home| members.iter().position(|member| member == home));
+            step.from != step.to
+        });
     }
 
     fn choose(&self, id: &DutyId, specs: &'a Descriptions) -> Choice<'a> {

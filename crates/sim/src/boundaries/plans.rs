@@ -1,4 +1,4 @@
-//! Plans that take their time, or can't be made.
+//! Plans that take their time or can't be made, and rosters that come late.
 
 use incumbent_core::keys;
 use incumbent_core::records::{Ask, Content, Intent};
@@ -92,6 +92,39 @@ pub(super) fn plan_that_fails(plant: Plant) -> Result<(), Violation> {
     let runs = runs.and_then(|duty| stage.trusts(leader, &duty.lease()));
     if runs.is_none() {
         return violated(&stage, "placed", "no plan was made after those that failed".to_owned());
+    }
+    Ok(())
+}
+
+/// The first roster of a member is in doubt, and lands when it is to run nothing any more.
+pub(super) fn roster_from_the_past(plant: Plant) -> Result<(), Violation> {
+    let mut stage = Stage::new(plant);
+    let duties = [DutySpec { version: Some("2".to_owned()), ..DutySpec::named("d1") }];
+    let leader = stage.enter("a", true);
+    stage.serve(leader, &[], &duties);
+    stage.play(7_000, |_, _| Pass::Through);
+    // The only one that can run the duty joins, and can't run it any more when its roster lands.
+    let member = stage.enter("b", false);
+    stage.serve(member, &["2"], &duties);
+    let doubt = |_, request: &Request| {
+        let rosters = request.exchange.writes.iter().filter_map(|write| match write {
+            Write::Put(put) if put.key.as_str().starts_with("roster/") => Some(&put.value),
+            Write::Put(_) | Write::Delete(_) => None,
+        });
+        let named = |roster: &Vec<u8>| String::from_utf8_lossy(roster).contains("work/d1");
+        if rosters.into_iter().any(named) { Pass::Doubt } else { Pass::Through }
+    };
+    stage.play(stage.now + TTL, doubt);
+    let Some((_, roster)) = stage.sent.pop_front() else {
+        return violated(&stage, "script", "the roster was not sent".to_owned());
+    };
+    stage.serve(member, &[], &duties);
+    stage.play(stage.now + 2 * TTL, doubt);
+    let before = stage.changes.len();
+    stage.apply(&roster.exchange);
+    if stage.changes.len() > before {
+        let story = "a member got a roster with what it can't run, and nobody knows".to_owned();
+        return violated(&stage, "rosters", story);
     }
     Ok(())
 }
