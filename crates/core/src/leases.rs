@@ -303,9 +303,9 @@ impl Leases {
 
     /// Takes in the proof that nothing of this member runs any more.
     pub(crate) fn proven_dead(&mut self, now: Moment, member: &MemberId) {
-        let awaits = |lease: &&Box<Lease>| lease.awaited().any(|awaited| awaited == member);
-        let waiting = self.leases.values().filter(awaits).map(|lease| lease.name.clone());
-        let waiting: Vec<LeaseName> = waiting.collect();
+        let awaits = |lease: &&Lease| lease.awaited().any(|awaited| awaited == member);
+        let waiting = self.leases.values().map(Box::as_ref).filter(awaits);
+        let waiting: Vec<LeaseName> = waiting.map(|lease| lease.name.clone()).collect();
         if waiting.is_empty() {
             return;
         }
