@@ -24,8 +24,8 @@ pub enum FenceError<E> {
     /// The transaction is of a kind in which the assertion would hold nothing.
     #[error("{0}")]
     Unfit(&'static str),
-    /// The transaction took longer than it may, and was rolled back.
-    #[error("the transaction took longer than it may, and was rolled back")]
+    /// The transaction took longer than allowed, and was rolled back.
+    #[error("the transaction took longer than allowed, and was rolled back")]
     TooLong,
     /// The database couldn't be asked. Whether the term is held is unknown.
     #[error("the term could not be asserted: {0}")]

@@ -10,7 +10,7 @@ pub enum GateError<E> {
         term: u64,
     },
     /// What the gate remembers isn't a term: something else uses its place. Nothing was written.
-    #[error("what the gate remembers isn't a term: {0:?}. Choose another place for it")]
+    #[error("the gate's memory holds {0:?}, which isn't a term: choose another place for it")]
     Unreadable(String),
     /// Somebody else wrote at the same time, under this term or a lower one, and what the write
     /// was based on is no longer there. Nothing was written: read it again.

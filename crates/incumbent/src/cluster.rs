@@ -47,11 +47,11 @@ pub use watch::LeaseWatch;
 /// How long one request to the store may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A cluster seen from outside. Whoever has one can ask who leads and ask the leader to resign,
+/// A cluster seen from outside. A program can ask it who leads, and ask the leader to resign,
 /// without joining and without contending.
 ///
-/// Its futures are cancel-safe where they only read. One that asks for a change and is dropped
-/// may have been carried out or not.
+/// Its futures are cancel-safe where they only read. If a future that asks for a change is dropped,
+/// the change may have been carried out or not.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     pub(crate) store: OpenStore,
@@ -79,7 +79,7 @@ pub struct Leader {
     /// yet.
     pub state: MemberState,
     /// How long ago it beat by the store's clock, where it has one. For display alone: more than
-    /// its [`Self::ttl`] means that it will be taken for gone by whoever watches it.
+    /// its [`Self::ttl`] means that nodes that watch it will take it for gone.
     #[serde(rename = "age_ms", serialize_with = "json::some_millis")]
     pub age: Option<Duration>,
     /// How long others wait for it.
@@ -139,8 +139,8 @@ impl Cluster {
         Ok(Self { store: store.into(), name: name.into(), hints: Arc::default() })
     }
 
-    /// The same with these settings for hints to its nodes, which matter where the store pushes nothing:
-    /// who asks for something tells those who have to act on it. By default nodes of this host are told.
+    /// The same with these settings for hints to its nodes. They matter where the store pushes nothing: a
+    /// request then tells the nodes that have to act on it. By default, it tells nodes of this host.
     #[must_use]
     pub fn with_hints(self, hints: HintSettings) -> Self {
         Self { hints: Arc::new(hints), ..self }
@@ -210,7 +210,7 @@ impl Cluster {
     /// Empty where nobody waits, or where that can't be told.
     ///
     /// # Errors
-    /// If the thread of incumbent can't be started.
+    /// If incumbent's own thread can't be started.
     pub async fn obstacles(&self) -> Result<Vec<Obstacle>, ClusterError> {
         let store = self.store.clone();
         self.run(async move {

@@ -33,8 +33,8 @@ pub use upcoming::Upcoming;
 /// One duty as the work of its family sees it. Clones speak of the same run; they don't keep it
 /// alive.
 ///
-/// All questions about the term under which it runs are answered by the [`Term`] that it derefs to: whether
-/// it [is held](Term::is_held), when it [shall stop](Term::token), its [`fence`](Term::fence). That term
+/// The [`Term`] that it derefs to answers all questions about the term under which it runs: whether
+/// it [is held](Term::is_held), when it [must stop](Term::token), its [`fence`](Term::fence). That term
 /// grows by one each time the duty changes its node.
 #[derive(Clone)]
 pub struct Duty {
@@ -85,16 +85,16 @@ impl Duty {
         self.id.name()
     }
 
-    /// By when the duty must have stopped: it is aborted then. Nothing as long as it isn't told
-    /// to stop.
+    /// The moment by which the duty must have stopped; it is aborted then. Nothing as long as it isn't
+    /// told to stop.
     #[must_use]
     pub fn deadline(&self) -> Option<Moment> {
         let told = self.term.tenure.lost_at()?;
         Some((told + self.grace).min(self.term.trusted_until()))
     }
 
-    /// Says what the duty is at, for people: [`Cluster::duties`](crate::Cluster::duties) shows
-    /// it, from the node's next report on. 200 characters are kept.
+    /// Says what the duty is doing, for people: [`Cluster::duties`](crate::Cluster::duties) shows
+    /// it from the node's next report on. The first 200 characters are kept.
     pub fn progress(&self, text: impl Into<String>) {
         self.term.progressed();
         let (duty, text) = (self.id.clone(), text.into());
@@ -102,7 +102,7 @@ impl Duty {
     }
 
     /// Says that the duty has started, in families that [wait for it](Family::waits_for_ready).
-    /// Said again, or elsewhere, it changes nothing.
+    /// Calling it again, or in other families, changes nothing.
     pub fn ready(&self) {
         if !self.ready.swap(true, Ordering::AcqRel) {
             self.term.progressed();

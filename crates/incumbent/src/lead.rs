@@ -117,10 +117,10 @@ impl LeaderTask {
         self.current.load().as_deref().filter(|term| term.is_held()).cloned()
     }
 
-    /// Stops the work for good and frees the lease: the work is told to end, has the grace period to do
+    /// Stops the work for good and frees the lease. The work is told to end, has the grace period to do
     /// so, and is aborted after that.
     ///
-    /// Dropped before it is ready, it stops the work all the same.
+    /// If the future is dropped before it is ready, the work still stops.
     pub async fn stop(&self) -> Finish {
         self.stop.cancel();
         self.finished().await

@@ -30,7 +30,7 @@
 //! # Work that is spread over all nodes
 //!
 //! A *duty* is a named piece of background work that runs on one node at a time. Every node says
-//! which duties there are and which it can run; the cluster's leader spreads them evenly, and
+//! which duties there are and which it can run. The cluster's leader spreads them evenly, and
 //! moves them when nodes come and go:
 //!
 //! ```
@@ -68,7 +68,7 @@
 //! | work that runs while this node leads | [`Node::lead`], [`Node::lead_with`], [`Node::lead_blocking`] |
 //! | work spread over all nodes | [`Node::serve`], [`family`] |
 //! | a job once per interval, or by a cron expression, in the whole cluster | [`Node::periodic`], [`Schedule`] |
-//! | up to so many holders of something, each with a fence | [`Node::slots`], [`Slots::acquire`] |
+//! | up to a number of holders of something, each with a fence | [`Node::slots`], [`Slots::acquire`] |
 //! | a guard instead of a closure | [`Node::campaign`], [`Campaign::elected`] |
 //! | one attempt, and how it went | [`Node::try_lead`] |
 //! | one call, only if this node leads | [`Node::run_if_leader`] |
@@ -78,37 +78,37 @@
 //! | who leads, without taking part | [`open_to_look`], [`Cluster::leader`], [`Cluster::watch_lease`] |
 //! | what happens, in order | [`Node::subscribe`], [`Node::on_notice`] |
 //! | whether this node and its store are well, for a probe | [`Node::health`] |
-//! | what to count and draw: the margin, elections, gaps, latencies | [`Node::metrics`] |
+//! | figures for dashboards: the margin, elections, gaps, latencies | [`Node::metrics`] |
 //! | a node that doesn't lead the cluster, or only if it must | [`Builder::cluster_lead`] |
 //! | the leader to step down | [`Cluster::request_resign`], [`Cluster::request_transfer`] |
 //! | when a periodic job last succeeded | [`Cluster::last_success`] |
 //! | who runs a duty, at once and from memory | [`Node::owners`], [`Cluster::owners`] |
 //! | which duty runs where, and why | [`Cluster::duties`], [`Cluster::where_is`], [`Cluster::explain`] |
-//! | duties placed in your own way, and that tested | [`placement`] |
+//! | duties placed in your own way, and tests for that | [`placement`] |
 //! | a duty or node treated specially | [`Cluster::pin`], [`Cluster::pause`], [`Cluster::drain`] and others |
 //! | quick hand-overs between hosts where the store pushes nothing | [`HintSettings`], [`Builder::hints`] |
-//! | others to take over at once, should this process be killed | [`witness::init`] |
+//! | others to take over at once if this process is killed | [`witness::init`] |
 //! | all of this without async | [`blocking`] |
 //! | your own code tested in virtual time | the module `testing`, with the feature of that name |
 //!
 //! # What a lease can promise
 //!
 //! At no instant do two members trust that they hold the same lease, whatever processes, networks
-//! and stores do, as long as clocks run at about the same rate. What was sent to the outside world
-//! just before trust ended may still arrive later: hand the [`Fence`] to whatever the work writes
-//! to, and let it refuse older ones.
+//! and stores do, as long as clocks run at about the same rate. A request that was sent to the outside
+//! world just before trust ended may still arrive later. Hand the [`Fence`] to the system that the work
+//! writes to, and let it refuse older ones.
 //!
 //! # Threads
 //!
-//! All nodes of a process beat on one thread of incumbent's own, and all talk to stores happens
-//! there. Another sees to it that work ends. The application's work runs on its own tokio runtime,
-//! its placements on threads of their own, and what incumbent logs is handed to its `tracing`
-//! subscriber by yet another. Blocked workers, a slow placement or a stuck log cost no leadership,
-//! and a slow store blocks no worker. All futures of this crate can be awaited on any executor.
+//! All nodes of a process beat on one thread of incumbent's own, which also talks to the stores. A
+//! second thread makes sure that work ends. The application's work runs on its own tokio runtime,
+//! and its placements on threads of their own. Yet another thread hands incumbent's log to the
+//! application's `tracing` subscriber. Blocked workers, a slow placement or a stuck log cost no
+//! leadership, and a slow store blocks no worker. All futures of this crate can be awaited on any executor.
 //!
 //! A forked child of the process leads nothing, whatever its parent did. It may join by itself.
 //!
-//! Numbers such as F10 and O6 stand for failures: `docs/failures.md` in the repository tells what happened
+//! Numbers such as F10 and O6 stand for failures. `docs/failures.md` in the repository tells what happened
 //! elsewhere (F) or here (O), and what happens now.
 
 pub mod blocking;

@@ -74,7 +74,7 @@ impl Driver {
             ElectionEvent::Ended { member, why } => self.ended(member, why.into()),
             ElectionEvent::Left => self.member_left(),
             ElectionEvent::Unreadable(unreadable) => {
-                tracing::warn!(node = self.name(), action = "read", %unreadable, "nothing is concluded from it");
+                tracing::warn!(node = self.name(), action = "read", %unreadable, "a record can't be read, and nothing is concluded from it");
             }
         }
     }

@@ -89,7 +89,7 @@ impl Driver {
             (now >= leaving.work_until).then_some(LeaveError::WorkStillRuns { leases, grace })
         };
         if let Some(error) = error {
-            tracing::warn!(node = %self.config.profile.node, action = "leave", %error, "left without order");
+            tracing::warn!(node = %self.config.profile.node, action = "leave", %error, "the node did not leave in order");
             self.left(Err(error));
         }
     }

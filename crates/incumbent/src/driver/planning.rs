@@ -105,7 +105,7 @@ impl Driver {
             term,
             hung = self.plans.hung.len(),
             action = "plan",
-            "placements don't return on this node: it does not lead the cluster for a while"
+            "placements don't return on this node, so it stops leading the cluster for a while"
         );
         self.core.resign(now, &leader, term, None);
         self.core.abstain(&leader, now + STANDS_BACK);

@@ -79,7 +79,7 @@ fn tell_missing(missing: u64) {
     tracing::warn!(
         missing,
         action = "log",
-        "the log could not keep up: some of what incumbent had to say is missing"
+        "the log could not keep up: some of incumbent's messages are missing"
     );
 }
 

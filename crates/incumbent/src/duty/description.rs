@@ -33,7 +33,7 @@ impl DutyDescription {
         self
     }
 
-    /// Duties of one group run on one node where the placement is by group affinity.
+    /// Duties of one group run on one node if the placement is by group affinity.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.0.group = Some(group.into());
@@ -82,7 +82,7 @@ impl DutyDescription {
         self
     }
 
-    /// Makes it a composite: several things that run as one, on one node, under one lease. The work
+    /// Makes it a composite: several parts that run as one, on one node, under one lease. The work
     /// finds them in [`Duty::parts`](crate::Duty::parts).
     #[must_use]
     pub fn parts<P: Into<String>>(mut self, parts: impl IntoIterator<Item = P>) -> Self {

@@ -21,8 +21,8 @@ pub fn family(name: impl Into<String>) -> Family {
     Family::new(name.into())
 }
 
-/// Describes a kind of duties: which there are, and how this node runs one. Ends with
-/// [`Self::run`] or [`Self::run_blocking`], and goes to [`Node::serve`](crate::Node::serve).
+/// Describes a kind of duty: the list of its duties, and how this node runs one. Finish it with
+/// [`Self::run`] or [`Self::run_blocking`], and give it to [`Node::serve`](crate::Node::serve).
 ///
 /// # How a duty ends
 ///
@@ -35,8 +35,8 @@ pub fn family(name: impl Into<String>) -> Family {
 /// | it was told to stop before it was ready | it is aborted at once |
 /// | trust is over | it takes no further step: it is dropped at the `await` where it is, and nothing of it runs but `Drop` |
 ///
-/// What it returns after it was told to stop counts for nothing. Tasks that it spawns are their
-/// own masters; [`Term::guard`](crate::Term::guard) puts them under the duty.
+/// The result of a duty that was told to stop doesn't count. Tasks that a duty spawns are
+/// independent of it; [`Term::guard`](crate::Term::guard) puts them under the duty.
 #[derive(Clone)]
 pub struct Family {
     name: String,
@@ -61,8 +61,8 @@ pub struct FamilyWork {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnDone {
-    /// It is done: it stays down for as long as this node has it. A node that gets it later, also
-    /// this one after a restart, starts it anew.
+    /// It is done: it stays down for as long as this node has it. A node that gets it later starts it
+    /// anew, and so does this one after a restart.
     #[default]
     StayDown,
     /// It is started again after this pause.
@@ -158,15 +158,15 @@ impl Family {
     }
 
     /// What this node does before a duty changes over to it from another version: warm a cache,
-    /// fetch a snapshot. The duty runs on where it is until this has said `Ok`, and its room here
-    /// is reserved meanwhile. Without it, a duty changes over at once.
+    /// fetch a snapshot. The duty goes on where it is until this has returned `Ok`, and its room here
+    /// is reserved meanwhile. Without this, a duty changes over at once.
     ///
-    /// It runs *without* the duty's lease, beside the work on the other node: it must change
+    /// It runs *without* the duty's lease, beside the work on the other node, so it must change
     /// nothing that the duty owns. It is aborted at its next `await` if the duty won't come. If it
-    /// fails it is tried again, as [`Self::restart_pause`] says; after
-    /// [so many failures](Self::give_up_after) the duty stays on its version. So it does if it has
-    /// not ended in its time three times, on whichever node: in the
-    /// [time that a start has](Self::acknowledge_timeout), then in two, then in four times that.
+    /// fails, it is tried again, as [`Self::restart_pause`] says; after
+    /// [so many failures](Self::give_up_after) the duty stays on its version. The duty also stays if
+    /// preparing has not ended in time three times, on whichever node: within the
+    /// [time that a start has](Self::acknowledge_timeout), then within two, then within four times that.
     #[must_use]
     pub fn prepare<F, Fut>(mut self, prepare: F) -> Self
     where
@@ -178,8 +178,8 @@ impl Family {
         self
     }
 
-    /// How the version of this node is tried while older ones are there: so many duties move to it
-    /// before the rest, and must be well for so long. An operator's word comes first
+    /// How the version of this node is tried while older ones are there: how many duties move to it
+    /// before the rest, and for how long they must be well. An operator's setting takes precedence
     /// ([`Cluster::set_canary`](crate::Cluster::set_canary)).
     #[must_use]
     pub fn canary(mut self, canary: Canary) -> Self {
@@ -194,9 +194,9 @@ impl Family {
         self
     }
 
-    /// How long a duty may take to start (30 s) before it is placed elsewhere. Word of its start
-    /// may take four beats to reach the leader, so that it takes so much longer. To
-    /// [prepare](Self::prepare) for it may take as long at first.
+    /// How long a duty may take to start (30 s) before it is placed elsewhere. The news of its start
+    /// may take four beats to reach the leader, so the move takes that much longer. At first,
+    /// [preparing](Self::prepare) for it may take as long.
     #[must_use]
     pub fn acknowledge_timeout(mut self, timeout: Duration) -> Self {
         self.profile.acknowledge_ms = millis(timeout);
@@ -210,7 +210,7 @@ impl Family {
         self
     }
 
-    /// What happens when a duty runs on after its grace period although it was aborted:
+    /// What happens when a duty still runs after its grace period although it was aborted:
     /// blocking work, or a task that never yields ([`Overdue::Wait`]).
     #[must_use]
     pub fn on_overdue(mut self, overdue: Overdue) -> Self {
@@ -242,7 +242,7 @@ impl Family {
         self
     }
 
-    /// After so many failures in a row (3) another node shall try.
+    /// After how many failures in a row (3) another node tries.
     #[must_use]
     pub fn give_up_after(mut self, failures: u32) -> Self {
         self.restart.give_up = failures.max(1);
@@ -256,10 +256,10 @@ impl Family {
         self
     }
 
-    /// Promises that a duty reports progress at least so often, from its start on: by
+    /// Promises that a duty reports progress at least this often, from its start on: by
     /// [`Term::progressed`](crate::Term::progressed) or [`Duty::progress`]. After a silence of that length it is
-    /// ended and counts as failed, so that it is started again, and elsewhere after
-    /// [so many failures](Self::give_up_after). Where it blocks, another node shall try at once.
+    /// ended and counts as failed. So it is started again, and elsewhere after
+    /// [so many failures](Self::give_up_after). If it blocks, another node tries at once.
     #[must_use]
     pub fn watchdog(mut self, patience: Duration) -> Self {
         self.watchdog = Some(patience);
@@ -276,8 +276,8 @@ impl Family {
         FamilyWork { family: self, job }
     }
 
-    /// As [`Self::run`] for work that needs something of the application's: each time a duty is
-    /// started it gets a clone. [`Node::lead_with`](crate::Node::lead_with) says why.
+    /// As [`Self::run`], for work that needs state of the application's. Each time a duty is
+    /// started, it gets a clone. [`Node::lead_with`](crate::Node::lead_with) says why.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -306,8 +306,8 @@ impl Family {
     /// How one duty is run if it blocks: on a thread of its own.
     ///
     /// Such work can't be aborted, so let it ask [`Term::is_held`](crate::Term::is_held) often enough. As long as it
-    /// runs its lease isn't freed, and [`Self::on_overdue`] says what happens then. If trust
-    /// is over as well, others take the lease when it has run out: only a fence protects then, or
+    /// runs, its lease isn't freed, and [`Self::on_overdue`] says what happens then. If trust
+    /// is over as well, others take the lease when it has run out. Then only a fence protects, or
     /// [`Overrun::AbortProcess`].
     pub fn run_blocking<F>(self, work: F) -> FamilyWork
     where

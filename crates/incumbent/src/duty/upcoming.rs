@@ -120,7 +120,7 @@ impl Preparing {
                 return self.tell(Ok(()));
             };
             let (times, pause) = failures.another();
-            tracing::error!(duty = %self.duty, action = "prepare", error, failures = times, ?pause, "preparing for a duty failed; it runs on where it is");
+            tracing::error!(duty = %self.duty, action = "prepare", error, failures = times, ?pause, "preparing for a duty failed; the duty goes on where it is");
             if times >= restart.give_up {
                 return self.tell(Err(error));
             }

@@ -10,8 +10,8 @@ use crate::lead::leadership::Leadership;
 use crate::lead::seat::{Seat, Seats};
 use crate::node::Keep;
 
-/// A node's standing for a lease. It contends until it is elected, and again after each loss,
-/// until it is dropped, which withdraws it.
+/// A node that stands for a lease. It contends until it is elected, and again after each loss.
+/// Dropping the campaign withdraws it.
 #[derive(Debug)]
 #[must_use = "dropping it withdraws the candidacy"]
 pub struct Campaign {
@@ -23,7 +23,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// The lease that it is about.
+    /// The lease that the node stands for.
     #[must_use]
     pub fn lease(&self) -> &LeaseName {
         &self.seat.lease

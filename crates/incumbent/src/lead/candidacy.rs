@@ -36,8 +36,8 @@ enum Wanted {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overrun {
-    /// Report it as an error and wait for it. Its lease is not freed as long as it runs; if trust
-    /// is over too, others take the lease when it has run out, and only a fence protects.
+    /// Report it as an error and wait for it. Its lease is not freed as long as it runs. If trust
+    /// is over too, others take the lease when it has run out, and then only a fence protects.
     #[default]
     Report,
     /// Abort the process, so that the work surely ends before others take over.
@@ -73,9 +73,9 @@ impl Candidacy {
         self
     }
 
-    /// Who goes first when the lease is free: from 0, which waits a third of the ttl, to 255,
-    /// which doesn't wait. Never more than that delay, so a dead favourite keeps nobody waiting
-    /// for long. Without a priority nobody waits.
+    /// Which node goes first when the lease is free: from 0, which waits a third of the ttl, to 255,
+    /// which doesn't wait. The delay is never longer, so a dead favourite keeps nobody waiting
+    /// for long. Without a priority, nobody waits.
     #[must_use]
     pub fn priority(mut self, priority: u8) -> Self {
         self.candidacy.preference = Preference::Priority(priority);
@@ -111,10 +111,10 @@ impl Candidacy {
         self
     }
 
-    /// Promises that the work reports progress ([`Term::progressed`](crate::Term::progressed)) at least so
-    /// often, from its start on. After a silence of that length it is ended, as after its grace period, and
-    /// then the lease is freed as after a failure: a leader that beats but does nothing is replaced
-    /// (F50). For work that the library runs; a [`Campaign`](crate::Campaign) takes no notice.
+    /// Promises that the work reports progress ([`Term::progressed`](crate::Term::progressed)) at least this
+    /// often, from its start on. After a silence of that length, the work is ended as after its grace period,
+    /// and the lease is freed as after a failure. So a leader that beats but does nothing is replaced
+    /// (F50). For work that the library runs; a [`Campaign`](crate::Campaign) ignores it.
     #[must_use]
     pub fn watchdog(mut self, patience: Duration) -> Self {
         self.watchdog = Some(patience);

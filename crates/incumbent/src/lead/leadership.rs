@@ -16,9 +16,9 @@ use crate::node::Keep;
 /// A lease that this node holds. Dropping it says that the work under it has ended, and frees the
 /// lease.
 ///
-/// All questions are answered by the [`Term`] that it derefs to, of which clones can be handed
-/// around. When [`Term::lost`] is ready or [`Term::token`] fires, end the work and drop this: as
-/// long as it is there its work counts as running, and this node isn't elected again.
+/// The [`Term`] that it derefs to answers all questions, and its clones can be handed
+/// around. When [`Term::lost`] is ready or [`Term::token`] fires, end the work and drop this. As
+/// long as it exists, its work counts as running, and this node isn't elected again.
 #[derive(Debug)]
 #[must_use = "dropping it frees the lease"]
 pub struct Leadership {

@@ -23,11 +23,11 @@ pub(crate) use schedule::system_time;
 pub use schedule::{CatchUp, Schedule, ScheduleError};
 
 impl Node {
-    /// Runs a job once per tick of a schedule, on one node of all that call this.
+    /// Runs a job once per tick of a schedule, on one of the nodes that call this.
     ///
-    /// The job runs under the lease of its name. Whoever holds that waits for the ticks, runs the
-    /// job, and records each success; the others stand by. All that [`Self::lead`] says about how
-    /// work ends holds for a run.
+    /// The job runs under the lease of its name. The holder of that lease waits for the ticks, runs the
+    /// job, and records each success; the others stand by. A run ends as [`Self::lead`] says about
+    /// work.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -49,24 +49,24 @@ impl Node {
     /// - **At least once per tick**, apart from the ticks that [`CatchUp`] leaves out. A run that
     ///   fails, is cut off or dies with its process counts as not done, and the tick is run again:
     ///   by the next leader at once, by the same one after a pause.
-    /// - **At most once per tick that is recorded.** Who starts to lead first writes its term into
-    ///   the job's record, so that a late "done" of an older leader is refused. A tick that is
-    ///   recorded as done is not run again, by whomever. What remains is a run that ended and whose
-    ///   success could not be recorded, because the process died or the store was gone in between.
+    /// - **At most once per tick that is recorded.** A new leader first writes its term into
+    ///   the job's record, so that a late "done" of an older leader is refused. No node runs a tick again
+    ///   that is recorded as done. One case remains: a run ended, and its success could not be recorded,
+    ///   because the process died or the store was gone in between.
     /// - **Exactly once in effect** if the job writes its result together with
-    ///   [`Run::scheduled`] and the [fence](crate::Term::fence), and whatever it writes to refuses a tick
-    ///   that it has and a fence lower than it has seen.
+    ///   [`Run::scheduled`] and the [fence](crate::Term::fence), and the system that it writes to refuses
+    ///   a tick that it already has and a fence lower than it has seen.
     ///
-    /// The first tick is the one after a node first leads the job: nothing is made up for from
-    /// before. When nodes have different schedules, as in a deploy, that of the leader counts.
+    /// The first tick is the one after a node first leads the job; earlier ticks are not made up for.
+    /// When nodes have different schedules, as in a deploy, the leader's counts.
     ///
     /// # Clocks
     ///
     /// Schedules go by the wall clock, elections never do. Only the leader's clock says when a tick
-    /// is due. If it is behind, a tick that another has recorded isn't run again; if it is ahead,
-    /// ticks run early, and none is lost, because what is recorded is the tick and not the time. A
-    /// record that lies more than a minute in the future of the leader's clock is logged as an
-    /// error, with the node that wrote it and for how long nothing will run:
+    /// is due. If it is behind, a tick that another has recorded isn't run again. If it is ahead,
+    /// ticks run early, and none is lost, because the record holds the tick and not the time. If a
+    /// record lies more than a minute in the future of the leader's clock, the leader logs an error
+    /// with the node that wrote it and for how long nothing will run.
     /// [`Cluster::forget_last_success`](crate::Cluster::forget_last_success) puts it right.
     ///
     /// `Finish::Completed` means that the schedule has no tick any more.

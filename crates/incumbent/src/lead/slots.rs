@@ -27,7 +27,7 @@ pub use attempt::{SlotAttempt, SlotsError};
 use gate::Gate;
 pub(crate) use gate::{Gates, Release};
 
-/// A named thing of which up to so many may be held at once, in the whole cluster: a semaphore.
+/// A semaphore for the whole cluster: up to so many slots of one name may be held at once.
 /// Made by [`Node::slots`]. Clones are the same.
 ///
 /// ```
@@ -43,24 +43,24 @@ pub(crate) use gate::{Gates, Release};
 /// ```
 ///
 /// Each slot is a lease (`incumbent/slot/importers/0` and so on, names that no lease of an
-/// application can have), and all that holds for leases holds for slots: at no instant do two
+/// application can have). So all that holds for leases holds for slots: at no instant do two
 /// members trust that they hold the same one.
 ///
 /// # Who gets one
 ///
-/// Whoever waits stands for all slots that aren't this node's, and takes the first that is won;
-/// should two be freed at once and both be won, the second is given back before anybody hears of
-/// it. Within a node those who wait are served in the order in which they asked. Among nodes there
-/// is no order. A waiter costs its node what standing for so many leases costs, and each slot that
-/// is freed wakes all that wait: made for dozens of slots and waiters, not for thousands.
+/// A waiter stands for all slots that aren't this node's, and takes the first that is won. If two
+/// are freed at once and both are won, the second is given back before anybody hears of it. Within
+/// a node, waiters are served in the order in which they asked. Among nodes there is no order. A
+/// waiter costs its node as much as standing for that many leases, and each slot that is freed
+/// wakes all waiters. Slots are made for dozens of slots and waiters, not for thousands.
 ///
 /// # When nodes don't agree how many there are
 ///
-/// Each stands for the slots that it knows. While a deploy raises 3 to 5, old nodes compete for the
+/// Each node stands for the slots that it knows. While a deploy raises 3 to 5, old nodes compete for the
 /// first three and new ones for all five: up to five are held. While one lowers 5 to 3, up to five
 /// are held until the old nodes have given back the last two; new ones never take those.
 ///
-/// It counts as a handle to its node, which doesn't leave by being dropped as long as this is there.
+/// This counts as a handle to its node: as long as it exists, dropping the [`Node`] doesn't make it leave.
 #[derive(Clone, Debug)]
 pub struct Slots {
     node: Node,
@@ -70,10 +70,10 @@ pub struct Slots {
 
 /// A slot that is held. Dropping it says that the work under it has ended, and frees it.
 ///
-/// All questions are answered by the [`Term`] that it derefs to; it is like a [`Leadership`].
+/// The [`Term`] that it derefs to answers all questions, as with a [`Leadership`].
 ///
-/// **A fence belongs to its slot.** Fences of different slots can't be compared: let whatever the
-/// work writes to keep the highest fence for each [index](Self::index).
+/// **A fence belongs to its slot.** Fences of different slots can't be compared: let the system that
+/// the work writes to keep the highest fence for each [index](Self::index).
 #[derive(Debug)]
 #[must_use = "dropping it frees the slot"]
 pub struct Slot {

@@ -30,8 +30,8 @@ impl Term {
     /// Whether this node leads now.
     ///
     /// Reads two atomics and the clock: no lock, no allocation, no store (F26). A process that
-    /// was paused finds out at its first question, whatever its timers did. Once the answer was
-    /// no it stays no.
+    /// was paused finds out at its first question, whatever its timers did. Once the answer is
+    /// no, it stays no.
     #[must_use]
     #[inline]
     pub fn is_held(&self) -> bool {
@@ -69,10 +69,9 @@ impl Term {
         self.tenure.until()
     }
 
-    /// Waits until [`Self::trusted_until`] is another moment than the one that is known here, and gives the
-    /// new one: each beat that gets through puts it off. [`Moment::START`] is the last; whoever
-    /// gets it has nothing more to wait for. For those who tell others until when they may work.
-    /// Cancel-safe.
+    /// Waits until [`Self::trusted_until`] differs from the moment that the caller knows, and returns the
+    /// new one: each beat that gets through puts it off. [`Moment::START`] is the last; after it there is
+    /// nothing more to wait for. For programs that tell others until when they may work. Cancel-safe.
     pub async fn trust_changed(&self, known: Moment) -> Moment {
         self.tenure.other_until(known).await
     }
@@ -83,9 +82,9 @@ impl Term {
         self.trusted_until().since(clock::now())
     }
 
-    /// Puts a future under the term: it takes no step once trust is over, as the work of
-    /// [`Node::lead`](crate::Node::lead) doesn't, and the lease isn't freed before it is gone.
-    /// For tasks that the work spawns, which nobody else knows of:
+    /// Puts a future under the term. Like the work of [`Node::lead`](crate::Node::lead), it takes no step
+    /// once trust is over, and the lease isn't freed before it is gone. For tasks that the work spawns,
+    /// and that nobody else knows of:
     ///
     /// ```
     /// # async fn work(term: incumbent::Term) -> incumbent::WorkResult {
@@ -96,22 +95,22 @@ impl Term {
     /// # }
     /// ```
     ///
-    /// It goes on while the work does, also while that ends in order. It is dropped at an `await`
-    /// when trust is over, when the work has ended or is aborted, or when the
-    /// [`Leadership`](crate::Leadership) is dropped; then nothing comes out of it. A call that
+    /// It goes on as long as the work does, even while the work ends in order. It is dropped at an
+    /// `await` when trust is over, when the work has ended or is aborted, or when the
+    /// [`Leadership`](crate::Leadership) is dropped. Then it returns nothing. A call that
     /// blocks can't be interrupted, and keeps the lease until it returns.
     pub fn guard<F: Future>(&self, future: F) -> Guarded<F> {
         self.scope.guard(future)
     }
 
-    /// Says that the work comes on, where a [watchdog](crate::Candidacy::watchdog) waits for that. One
-    /// atomic write: say it as often as you like.
+    /// Reports progress of the work, where a [watchdog](crate::Candidacy::watchdog) waits for that. It is
+    /// one atomic write: call it as often as you like.
     pub fn progressed(&self) {
         self.tenure.progressed();
     }
 
-    /// Fires when the work under the term shall end. Cancelling it yourself ends nothing but what
-    /// you hung from it.
+    /// Fires when the work under the term must end. If you cancel it yourself, you end only what you
+    /// made depend on it.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.tenure.token()

@@ -29,7 +29,7 @@ use crate::open::durability;
 use crate::open::{self, OpenStore};
 use crate::witness;
 
-/// Describes a node that is to join. All has a default but the store.
+/// Describes a node that is going to join. Everything but the store has a default.
 #[derive(Clone)]
 pub struct Builder {
     pub(crate) cluster: String,
@@ -107,8 +107,8 @@ impl Builder {
         self
     }
 
-    /// The name that people know the node by (`INCUMBENT_NODE` or the host's name). It should be
-    /// its own; two nodes of one name are safe but hard to tell apart (F2).
+    /// The name by which people know the node (`INCUMBENT_NODE` or the host's name). It should be
+    /// unique: two nodes of one name are safe, but hard to tell apart (F2).
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(NameSource::Given(name.into()));
@@ -180,18 +180,18 @@ impl Builder {
         self
     }
 
-    /// Neither follows who is a member nor keeps the list for the cluster: a node that only leads leases
-    /// of its own costs its store less. [`Node::members`] stays empty, and [`Node::serve`] is refused,
-    /// because duties are placed by a node that keeps the list.
+    /// The node neither follows the list of members nor keeps it for the cluster. A node that only leads
+    /// leases of its own then costs its store less. [`Node::members`] stays empty, and [`Node::serve`] is
+    /// refused, because a node that keeps the list places the duties.
     #[must_use]
     pub fn without_membership(mut self) -> Self {
         self.membership = false;
         self
     }
 
-    /// Doesn't watch the processes of those it waits for, as nodes do where those run on this
-    /// machine and gave evidence; see [`witness`](crate::witness). For machines that may be a copy
-    /// of another that goes on with the same host name and network cards.
+    /// The node doesn't watch the processes of members that it waits for. Otherwise it does so where they
+    /// run on this machine and gave evidence; see [`witness`](crate::witness). Use this on a machine that
+    /// may be a copy of another which goes on with the same host name and network cards.
     #[must_use]
     pub fn without_witness(mut self) -> Self {
         self.witness = false;
@@ -206,8 +206,8 @@ impl Builder {
         self
     }
 
-    /// For a node that stands for another process, and tells it how long to trust: the death of
-    /// *this* process proves nothing about that one. No evidence is published, also where this
+    /// For a node that stands for another process and tells that one how long to trust. The death of
+    /// *this* process proves nothing about the other. So the node publishes no evidence, even where this
     /// process has a [`witness`](crate::witness), and no witness closes the member early.
     ///
     /// All such nodes of a process that share an opened store, a cluster and a ttl beat at the same moments, in one
@@ -225,8 +225,8 @@ impl Builder {
         self
     }
 
-    /// What a node of this process has seen in this cluster before, by [`Node::past`]. Should the
-    /// store have forgotten it, the new node knows as well as that one did: it waits for whoever may
+    /// What an earlier node of this process has seen in this cluster, from [`Node::past`]. If the store
+    /// forgets it, the new node knows as much as the earlier one did: it waits for any node that may
     /// still lead, and its terms go on above those that were lost.
     #[must_use]
     pub fn past(mut self, past: Past) -> Self {
@@ -234,15 +234,15 @@ impl Builder {
         self
     }
 
-    /// Whether and where this node takes hints from others, which matters where the store pushes none:
-    /// on the loopback interface by default, for nodes of the same host.
+    /// Whether and where this node takes hints from others. This matters where the store pushes none. By
+    /// default it takes them on the loopback interface, from nodes of the same host.
     #[must_use]
     pub fn hints(mut self, hints: HintSettings) -> Self {
         self.hints = hints;
         self
     }
 
-    /// Allows a ttl below 3 s. For tests: over ordinary pauses such a node loses its leases.
+    /// Allows a ttl below 3 s. For tests only: such a node loses its leases during ordinary pauses.
     #[must_use]
     pub fn allow_short_ttl(mut self) -> Self {
         self.least_ttl = Duration::from_millis(100);
@@ -258,8 +258,8 @@ impl Builder {
 
     /// Joins the cluster.
     ///
-    /// Work of this node will run on the tokio runtime on which this is called; where there is
-    /// none, on one that incumbent keeps. Dropped before it is ready, the node leaves again.
+    /// The work of this node runs on the tokio runtime on which this is called. Where there is none, it
+    /// runs on one that incumbent keeps. If the future is dropped before it is ready, the node leaves again.
     ///
     /// # Errors
     /// If the settings don't fit together, the store rejects the node, or it can't be reached
@@ -381,8 +381,8 @@ impl Builder {
 }
 
 impl Node {
-    /// What this node has seen of terms and their holders, for [`Builder::past`] of the next one that
-    /// this process joins with; nothing once it has left.
+    /// What this node has seen of terms and their holders, for [`Builder::past`] of the next node that
+    /// this process joins with. Nothing once the node has left.
     pub async fn past(&self) -> Option<Past> {
         let (answer, answered) = oneshot::channel();
         self.inner.commands.send(Command::Past(answer));

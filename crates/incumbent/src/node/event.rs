@@ -9,6 +9,7 @@ use crate::node::member::Member;
 
 /// Something that happened, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Notice {
     /// When, by this machine's wall clock in milliseconds since 1970: for display alone. The
     /// order of notices is the order in which things happened, whatever that clock did.
@@ -103,8 +104,8 @@ pub enum Event {
         term: u64,
     },
     /// A duty that was heard of is this node's no more, and does not run here. Comes exactly once
-    /// in each term in which it started, failed or was done. Only if the node left without order
-    /// may it still run.
+    /// in each term in which it started, failed or was done. It may still run only if the node did not
+    /// leave in order.
     DutyStopped {
         /// Which duty.
         duty: DutyId,

@@ -66,7 +66,7 @@ impl Subscription {
             while let Some(notice) = self.recv().await {
                 let called = panic::contain(|| callback(&notice));
                 if let Err(said) = called {
-                    tracing::error!(event = ?notice.event, said, "a callback panicked; it is called again for what comes next");
+                    tracing::error!(event = ?notice.event, said, "a callback panicked; it will be called for the next notice");
                 }
             }
         });

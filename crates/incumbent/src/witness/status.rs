@@ -38,7 +38,7 @@ pub fn status() -> Status {
 
 pub(super) fn set(status: Status) {
     if let Status::Unwatched { why } = &status {
-        tracing::warn!(why, "this process has no witness: should it die, others wait for its ttl");
+        tracing::warn!(why, "this process has no witness: if it dies, others wait for its ttl");
     }
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
     *latest = Some((std::process::id(), status));

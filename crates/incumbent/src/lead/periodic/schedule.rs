@@ -55,8 +55,8 @@ pub enum CatchUp {
 pub enum ScheduleError {
     /// The expression isn't one.
     #[error(
-        "the cron expression {expression:?} is not understood: {reason}. Five fields are wanted, \
-         minute to day of the week, such as \"0 3 * * *\" for three o'clock each night"
+        "the cron expression {expression:?} is not understood: {reason}. Use five fields, \
+         from minute to day of the week, such as \"0 3 * * *\" for three o'clock each night"
     )]
     Expression {
         /// What was given.
