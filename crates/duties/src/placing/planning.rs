@@ -444,4 +444,4 @@ fn whom(avoided: &Avoided) -> BTreeMap<DutyId, BTreeSet<MemberId>> {
 }
 
 #[cfg(test)]
-mod cost;
+mod tests;

@@ -1,8 +1,4 @@
-//! What the leader's whole plan costs, from records to rosters: `cargo test --release -p incumbent-duties --lib --
-//! --ignored --nocapture what_a_plan_costs`.
-#![allow(clippy::disallowed_methods, reason = "time is what is measured")]
-
-use std::time::Instant;
+//! The leader's whole plan, from records to rosters.
 
 use super::*;
 use crate::records::DutySpec;
@@ -98,34 +94,4 @@ fn of_a_node_that_left_every_duty_goes_to_another_and_nothing_else_moves() {
     let named = |draft: &RosterDraft| draft.roster.duties.len();
     assert_eq!(planned.rosters.iter().map(named).sum::<usize>(), 200);
     assert_eq!(planned.rosters.iter().map(|draft| draft.new.len()).sum::<usize>(), 20);
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn what_a_plan_costs() {
-    for nodes in [100, 1_000] {
-        let steady = fleet(nodes, 100);
-        for (what, planning) in
-            [("nothing changed", steady.clone()), ("one left", one_left(&steady))]
-        {
-            let (mut whole, mut planner) = (f64::INFINITY, f64::INFINITY);
-            for _ in 0..15 {
-                let this = planning.clone();
-                let before = Instant::now();
-                let planned = this.run();
-                whole = whole.min(before.elapsed().as_secs_f64() * 1e3);
-                drop(planned);
-                let survey = planning.survey(&planning.duties());
-                let situation = planning.ask(&survey).question.situation;
-                let before = Instant::now();
-                let plan = planner::plan(&situation);
-                planner = planner.min(before.elapsed().as_secs_f64() * 1e3);
-                drop(plan);
-            }
-            let duties = nodes * 100;
-            println!(
-                "{duties} duties on {nodes} nodes, {what}: {whole:.1} ms, the planner {planner:.1}"
-            );
-        }
-    }
 }
