@@ -245,3 +245,21 @@ fn set_synchronous(connection: &Connection, synchronous: Synchronous) -> rusqlit
         Synchronous::Normal => connection.execute_batch("PRAGMA synchronous = NORMAL"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beats_alone_do_not_wait_for_the_disk() {
+        let place = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new(place.path().join("app.db")).checked().unwrap();
+        let waits = |options: &SqliteOptions| {
+            let database = Database::open(options, Duration::ZERO, During::Open).unwrap();
+            let asked = database.connection.query_row("PRAGMA synchronous", [], |row| row.get(0));
+            asked.unwrap()
+        };
+        // SQLite counts: 2 is full, and waits with each commit; 1 is normal, and doesn't.
+        assert_eq!((waits(&options), waits(&options.of_beats())), (2, 1));
+    }
+}

@@ -38,7 +38,8 @@
 //!   transaction and one commit. Reads see the latest commit and never wait for a writer.
 //! - An acknowledged write survives a crash and the loss of power (`synchronous=full`, the
 //!   default; with `synchronous=normal` the last writes may be gone after a loss of power, and
-//!   terms with them).
+//!   terms with them). Beats alone don't wait for the disk: those that trust in them run on the
+//!   machine that loses its power.
 //! - The beat, the changes and the reads each have a connection and a thread of their own. A
 //!   write waits for another writer no longer than `busy` (2 s for a beat, half of that for all
 //!   else); then it is unavailable and nothing was written.

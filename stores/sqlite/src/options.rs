@@ -106,6 +106,13 @@ impl SqliteOptions {
         }
     }
 
+    /// The same options for beats, which don't wait for the disk. Whoever trusts in a beat runs on the machine
+    /// that loses its power, and the next write that waits brings what came before it to the disk as well.
+    /// Otherwise many beats would queue up behind each other's flushes (O61).
+    pub(crate) fn of_beats(&self) -> Self {
+        Self { synchronous: Synchronous::Normal, ..self.clone() }
+    }
+
     /// The same options with an absolute path, or why they can't be used.
     ///
     /// The path is made absolute so that a process which changes its directory later still finds

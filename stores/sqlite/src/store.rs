@@ -57,12 +57,14 @@ impl SqliteStore {
     pub fn open(options: impl Into<SqliteOptions>) -> Result<Self, StoreError> {
         let options = Arc::new(options.into().checked()?);
         let busy = options.busy_of(Lane::Beat);
+        let beating = Arc::new(options.of_beats());
         let first = match options.access {
             Access::Look => Database::look(&options, busy, During::Open)?.filter(Database::is_live),
-            _ => Some(Database::open(&options, busy, During::Open)?),
+            _ => Some(Database::open(&beating, busy, During::Open)?),
         };
         let start = |lane, first, checkpoints| {
-            LaneSender::start(lane, Arc::clone(&options), first, checkpoints).map_err(|error| {
+            let options = if lane == Lane::Beat { &beating } else { &options };
+            LaneSender::start(lane, Arc::clone(options), first, checkpoints).map_err(|error| {
                 StoreError::unavailable(format!(
                     "can't start a thread for the SQLite store: {error}. Raise this process's \
                      limit of threads or memory"
