@@ -146,6 +146,7 @@ impl Leases {
         answer: Answered<'_>,
         owner: &mut Owner<'_>,
     ) {
+        let named = record.holder.as_ref().is_some_and(|it| Some(&it.member) == owner.own_id());
         let planted = owner.config.planted;
         let Some(lease) = self.leases.get_mut(name) else { return };
         if lease.stage != Stage::Taking {
@@ -161,8 +162,9 @@ impl Leases {
                 lease.look_at = now + lease.failures.pause(owner.random);
             }
         }
-        // It may have named this member.
-        self.note_freed(now, owner);
+        if named {
+            self.note_freed(now, owner);
+        }
         self.arm(name, now);
     }
 
