@@ -13,6 +13,9 @@ use super::{chart, chart::Bar};
 use crate::partner::{self, Partner};
 use crate::spread::Spread;
 
+/// Starts a store and its servers.
+type Start = fn() -> Quiet;
+
 /// A store that pushes nothing, on servers that end with it.
 struct Quiet {
     title: &'static str,
@@ -21,7 +24,7 @@ struct Quiet {
 }
 
 pub(super) fn measure(field: &Field, samples: usize, until: Deadline) -> Section {
-    let starts: [(&str, fn() -> Quiet); 3] =
+    let starts: [(&str, Start); 3] =
         [("MariaDB", mariadb), ("Azure Blob (Azurite)", azurite), (BOUNCED, bounced)];
     let started = starts.map(|(title, start)| {
         let started = std::panic::catch_unwind(start);

@@ -46,8 +46,11 @@ impl Servers {
                 continue;
             }
             match catch_unwind(AssertUnwindSafe(|| serve(store, &mut below))) {
-                Ok(server) => {
+                Ok(Ok(server)) => {
                     running.insert(store, server);
+                }
+                Ok(Err(error)) => {
+                    missing.insert(store, format!("its server doesn't start: {error:#}"));
                 }
                 Err(_) => {
                     missing.insert(store, "its server doesn't start; see above".to_owned());
@@ -103,13 +106,13 @@ fn database(contender: &Contender) -> String {
     format!("peer_{}", contender.key.replace('-', "_"))
 }
 
-fn serve(store: Store, below: &mut Option<Server>) -> Server {
-    match store {
+fn serve(store: Store, below: &mut Option<Server>) -> Result<Server> {
+    Ok(match store {
         Store::Redis => redis::start(&[]),
         Store::Etcd => etcd::start(&[]),
         Store::Zookeeper => zookeeper::start(),
         Store::Kubernetes => {
-            let program = build::api_server().expect("a build directory");
+            let program = build::api_server()?;
             let etcd = below.insert(etcd::start(&[]));
             kubernetes::start(&program, etcd.port())
         }
@@ -118,7 +121,7 @@ fn serve(store: Store, below: &mut Option<Server>) -> Server {
             "shared_preload_libraries=pg_stat_statements",
             "pg_stat_statements.max=20000",
         ]),
-    }
+    })
 }
 
 async fn administer(server: &Server, wanted: &[&Contender]) -> Result<Client> {
