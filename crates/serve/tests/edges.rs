@@ -70,7 +70,7 @@ fn a_body_that_breaks_off_is_no_large_one() {
 fn questions_that_mean_nothing_are_refused() {
     let server = Server::new(LONG);
     for (path, value) in [
-        ("/v1/plan?drain=x&cordon=y", "drain and for cordon"),
+        ("/v1/plan?drain=x&cordon=y", "has both drain and cordon"),
         ("/v1/plan?drain=x&drain=y", "drain and for drain"),
         ("/v1/plan?drain=%00", "\"\\0\""),
         ("/v1/plan?undrain=%00", "\"\\0\""),
