@@ -1,5 +1,7 @@
 //! Makes the tables, and tells whether they are ours to use.
 
+use std::time::Duration;
+
 use incumbent_core::store::{Access, StoreError};
 use incumbent_store_common::Sent;
 use mysql_async::Error;
@@ -150,13 +152,16 @@ pub(crate) async fn prepare(
             options.server()
         )));
     }
-    let rows = match &present.format {
-        Some(rows) if tables => rows.clone(),
-        _ => {
-            let rows = connection.run(&format_question(options)).await;
-            rows.map_err(|error| translate(options, &error, Sent::Nothing).error)?
+    let mut rows = present.format.clone().filter(|_| tables).unwrap_or_default();
+    // Whoever makes the tables writes their format a moment later.
+    for patience in [0, 10, 50, 200, 500] {
+        if !rows.is_empty() {
+            break;
         }
-    };
+        tokio::time::sleep(Duration::from_millis(patience)).await;
+        let asked = connection.run(&format_question(options)).await;
+        rows = asked.map_err(|error| translate(options, &error, Sent::Nothing).error)?;
+    }
     check_format(options, &rows).map(|()| true)
 }
 
