@@ -141,7 +141,12 @@ pub(crate) async fn plan(call: Call) -> Answer {
     call.know(NAMES)?;
     let mut acts = call.query.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "to");
     if let (Some(first), Some(second)) = (acts.next(), acts.next()) {
-        let said = format!("the query has both {first} and {second}: ask for one at a time");
+        let both = if first == second {
+            format!("{first} twice")
+        } else {
+            format!("both {first} and {second}")
+        };
+        let said = format!("the query has {both}: ask for one at a time");
         return Err(Problem::bad(said));
     }
     let node = |name: &str| -> Result<String, Problem> {

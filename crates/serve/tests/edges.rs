@@ -71,7 +71,7 @@ fn questions_that_mean_nothing_are_refused() {
     let server = Server::new(LONG);
     for (path, value) in [
         ("/v1/plan?drain=x&cordon=y", "has both drain and cordon"),
-        ("/v1/plan?drain=x&drain=y", "drain and for drain"),
+        ("/v1/plan?drain=x&drain=y", "drain twice"),
         ("/v1/plan?drain=%00", "\"\\0\""),
         ("/v1/plan?undrain=%00", "\"\\0\""),
         ("/v1/plan?drain=", "node name is empty"),
