@@ -125,7 +125,7 @@ async fn a_half_open_connection_is_left_after_one_missing_answer() {
     // The caller gives up long before the store does, as a node does after a third of its ttl.
     let sending = send(&store, Lane::Beat, vec![beat("a", &first, "{}")], vec![]);
     assert!(tokio::time::timeout(Duration::from_millis(100), sending).await.is_err());
-    // The connection in reserve is forgotten too, so that it takes a moment.
+    // The connection for reads is forgotten too, so that it takes a moment.
     let mut tries = 0;
     while let Err(error) = send(&store, Lane::Beat, vec![], vec![read("a")]).await {
         assert_ne!(error.kind, ErrorKind::Rejected, "{error}");

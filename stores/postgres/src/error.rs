@@ -141,10 +141,8 @@ fn next_step(options: &PostgresOptions, code: &str) -> Option<String> {
             "A pooler hands out other connections unnoticed: add pooler=yes to the URL".to_owned()
         }
         "42939" => "Choose another schema=".to_owned(),
-        "53300" => {
-            "Each process needs up to five connections: raise max_connections, or use a pooler"
-                .to_owned()
-        }
+        "53300" => "Each process needs three connections: raise max_connections, or use a pooler"
+            .to_owned(),
         "53100" => "Free some space on the server's disk".to_owned(),
         "25006" => "A primary is needed: name it, or wait until one is promoted".to_owned(),
         "55P03" => "Somebody held a lock for longer than lock_timeout=".to_owned(),
