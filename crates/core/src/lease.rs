@@ -71,7 +71,7 @@ pub(crate) struct Lease {
     /// When the request was sent that last showed or made it what is known.
     pub(crate) seen: Moment,
     /// What its holder had said of leases that it freed, before the lease was read last: as long as it
-    /// says no more, the lease is as it was. 0 if that isn't known.
+    /// says no more, the lease is as it was. 0 if that isn't known, or the last attempt to read it failed.
     pub(crate) counted: u64,
     /// The highest term whose release was sent: never trusted again, whatever a read shows.
     pub(crate) released: u64,

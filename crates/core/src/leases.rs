@@ -74,9 +74,10 @@ pub(crate) struct Owner<'a> {
 /// What a request about leases was.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LeaseErrand {
-    /// Of the leases that are covered only the holders are read.
+    /// Leases with what their holders had said of those that they freed, as of before the read. Of those
+    /// that are covered only the holders are read.
     Look {
-        leases: Vec<LeaseName>,
+        leases: Vec<(LeaseName, u64)>,
         covered: Vec<LeaseName>,
         holders: Vec<MemberId>,
     },

@@ -218,6 +218,11 @@ impl Membership {
         self.changes.report = self.changes.report.max(changes);
     }
 
+    #[cfg(test)]
+    pub(crate) fn freed(&self) -> u64 {
+        self.changes.freed
+    }
+
     /// Says in the next beat that a lease was freed; if `soon`, that beat doesn't wait to be due.
     pub(crate) fn tell_freed(&mut self, now: Moment, soon: bool) {
         self.changes.freed += 1;

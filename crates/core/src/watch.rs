@@ -299,7 +299,8 @@ impl Watch {
             Moment::from_nanos(received.as_nanos().saturating_sub(record.due().as_nanos() as u64));
         let proven = earliest.max(recent).min(received);
         if record.state == MemberState::Alive {
-            self.beaten = self.beaten.max(Some(proven));
+            // Only reads prove that: what is seen for the first time may be old.
+            self.beaten = self.beaten.max(Some(earliest.min(received)));
         }
         let (earliest, latest) = self.bracket(&record, proven, received);
         if matches!(self.sight, Sight::Shown(_)) {

@@ -127,13 +127,13 @@ pub(crate) struct Placing {
     rollout_doubtful: bool,
     /// The store has another than this leader has decided on.
     rollout_unwritten: bool,
-    /// KnownDuties that don't run where they should, and why.
+    /// Duties that don't run where they should, and why.
     failed: BTreeMap<DutyId, (MemberId, String)>,
-    /// KnownDuties that lost their node and have no other yet, and what that one could run.
+    /// Duties that lost their node and have no other yet, and what that one could run.
     ran: BTreeMap<DutyId, BTreeSet<String>>,
-    /// KnownDuties that lost their node and have no other yet, and who that was.
+    /// Duties that lost their node and have no other yet, and who that was.
     bereft: BTreeMap<DutyId, MemberId>,
-    /// KnownDuties on rosters that were not written, and whose.
+    /// Duties on rosters that were not written, and whose.
     on_the_way: BTreeMap<DutyId, MemberId>,
     /// What speaks against versions beside those.
     setbacks: Setbacks,
@@ -158,7 +158,7 @@ pub(crate) struct Placing {
     /// Assignments that were not acknowledged yet, since when they could be, and from which
     /// revision of the roster on a report speaks of them.
     pending: BTreeMap<MemberId, BTreeMap<DutyId, (Moment, u64)>>,
-    /// KnownDuties that don't stop, and since when.
+    /// Duties that don't stop, and since when.
     draining: BTreeMap<MemberId, BTreeMap<DutyId, Moment>>,
     /// Whom a duty avoids, and until when.
     avoided: Arc<Avoided>,
@@ -295,7 +295,7 @@ impl Placing {
     }
 }
 
-/// KnownDuties return to whom they avoided, but for the last.
+/// Duties return to whom they avoided, but for the last.
 fn forgive(avoided: &mut Arc<Avoided>, forgiven: &[(DutyId, Moment)]) {
     if forgiven.is_empty() {
         return;

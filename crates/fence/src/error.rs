@@ -1,4 +1,4 @@
-/// Why a term was not asserted. Whatever it is: roll back.
+/// Why a term was not asserted, or its work not committed. Whatever it is: roll back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError<E> {
@@ -30,6 +30,10 @@ pub enum FenceError<E> {
     /// The database couldn't be asked. Whether the term is held is unknown.
     #[error("the term could not be asserted: {0}")]
     Database(#[source] E),
+    /// The term was asserted and the work done, but the commit failed. A server may have committed before
+    /// it could say so: look whether the work is there before it is done again.
+    #[error("the commit failed: {0}. Look whether the work is there before it is done again")]
+    Commit(#[source] E),
 }
 
 impl<E> FenceError<E> {

@@ -65,7 +65,7 @@ pub mod postgres;
 #[cfg(feature = "rusqlite")]
 pub mod sqlite;
 
-use incumbent::{Assertion, Duty, Run, Term};
+use incumbent::{Assertion, Duty, Leadership, Run, Slot, Term};
 
 pub use error::FenceError;
 
@@ -88,17 +88,18 @@ impl Asserted for Term {
     }
 }
 
-impl Asserted for Duty {
-    fn assertion(&self) -> Assertion {
-        Term::assertion(self)
-    }
+/// What has a term asserts it.
+macro_rules! asserted {
+    ($($holder:ty),+) => {$(
+        impl Asserted for $holder {
+            fn assertion(&self) -> Assertion {
+                Term::assertion(self)
+            }
+        }
+    )+};
 }
 
-impl Asserted for Run {
-    fn assertion(&self) -> Assertion {
-        Term::assertion(self)
-    }
-}
+asserted!(Duty, Leadership, Run, Slot);
 
 impl Asserted for Assertion {
     fn assertion(&self) -> Assertion {

@@ -50,7 +50,10 @@ pub async fn transaction<T, E: From<FenceError<Error>>>(
         Err(error) => Err(error),
     };
     match worked {
-        Ok(done) => transaction.commit().await.map_err(fail).map(|()| done),
+        Ok(done) => {
+            transaction.commit().await.map_err(|error| E::from(FenceError::Commit(error)))?;
+            Ok(done)
+        }
         Err(error) => {
             // What can't be rolled back ends with the connection.
             let _ = transaction.rollback().await;

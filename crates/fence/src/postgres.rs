@@ -119,6 +119,6 @@ pub async fn transaction<T, E: From<FenceError<Error>>>(
     let transaction = client.transaction().await.map_err(fail)?;
     term.assert(&transaction).await?;
     let done = work(&transaction).await?;
-    transaction.commit().await.map_err(fail)?;
+    transaction.commit().await.map_err(|error| E::from(FenceError::Commit(error)))?;
     Ok(done)
 }

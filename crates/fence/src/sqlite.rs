@@ -89,7 +89,8 @@ pub fn transaction<T, E: From<FenceError<Error>>>(
     let fail = |error| E::from(FenceError::Database(error));
     connection.progress_handler(STEPS, Some(late)).map_err(fail)?;
     let done = bounded(connection, term, &until, within, work);
-    connection.progress_handler(0, None::<fn() -> bool>).map_err(fail)?;
+    // What was committed stands, and it could be set just now.
+    let _ = connection.progress_handler(0, None::<fn() -> bool>);
     done
 }
 
@@ -111,6 +112,6 @@ fn bounded<T, E: From<FenceError<Error>>>(
         return Err(FenceError::TooLong.into());
     }
     let done = worked?;
-    transaction.commit().map_err(fail)?;
+    transaction.commit().map_err(|error| E::from(FenceError::Commit(error)))?;
     Ok(done)
 }

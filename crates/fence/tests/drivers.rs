@@ -91,8 +91,17 @@ fn tokio_postgres_takes_terms_and_duties() {
             let done = transaction.execute("INSERT INTO work VALUES (1)", &[]).await;
             done.map_err(FenceError::Database)
         };
-        let done = fenced::transaction(&mut client, &*scene.held, insert).await;
+        let done = fenced::transaction(&mut client, &scene.held, insert).await;
         assert_eq!(done.expect("it commits"), 1);
+        let table = "CREATE TEMP TABLE late (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)";
+        client.batch_execute(table).await.expect("a table");
+        let refused: Result<(), FenceError<_>> =
+            fenced::transaction(&mut client, &scene.held, async |transaction| {
+                let twice = transaction.batch_execute("INSERT INTO late VALUES (1), (1)").await;
+                twice.map_err(FenceError::Database)
+            })
+            .await;
+        assert!(matches!(refused, Err(FenceError::Commit(_))), "{refused:?}");
         let failed: Result<(), FenceError<_>> =
             fenced::transaction(&mut client, &*scene.held, async |transaction| {
                 insert(transaction).await?;

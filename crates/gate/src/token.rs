@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use incumbent::{Assertion, Duty, Run, Term};
+use incumbent::{Assertion, Duty, Leadership, Run, Slot, Term};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// All but letters, digits and what names are mostly made of.
@@ -91,17 +91,18 @@ impl From<&Term> for Token {
     }
 }
 
-impl From<&Duty> for Token {
-    fn from(duty: &Duty) -> Self {
-        Self::from(&duty.assertion())
-    }
+/// What has a term has its token.
+macro_rules! token_of {
+    ($($holder:ty),+) => {$(
+        impl From<&$holder> for Token {
+            fn from(holder: &$holder) -> Self {
+                Self::from(&holder.assertion())
+            }
+        }
+    )+};
 }
 
-impl From<&Run> for Token {
-    fn from(run: &Run) -> Self {
-        Self::from(&run.assertion())
-    }
-}
+token_of!(Duty, Leadership, Run, Slot);
 
 #[cfg(test)]
 mod tests {

@@ -85,12 +85,12 @@ impl Duty {
         self.id.name()
     }
 
-    /// The moment by which the duty must have stopped; it is aborted then. Nothing as long as it isn't
-    /// told to stop.
+    /// The moment by which the duty must have stopped; it is aborted then. `None` as long as it isn't
+    /// told to stop. One that has not said that it is [ready](Self::ready) is aborted at once.
     #[must_use]
     pub fn deadline(&self) -> Option<Moment> {
         let told = self.term.tenure.lost_at()?;
-        Some((told + self.grace).min(self.term.trusted_until()))
+        Some((told + Handed::grace(self, self.grace)).min(self.term.trusted_until()))
     }
 
     /// Says what the duty is doing, for people: [`Cluster::duties`](crate::Cluster::duties) shows

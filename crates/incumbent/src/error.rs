@@ -257,6 +257,15 @@ fn list(leases: &[LeaseName]) -> String {
 #[error("the store did not answer in time; leadership is as trusted as before")]
 pub struct Unanswered;
 
+/// A lease was given up, and the store did not confirm in time that it is free. This node trusts it no
+/// more in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the lease was given up, but the store did not confirm in time that it is free; if it isn't yet, \
+     it will be when the store answers again, or when this node's ttl has passed"
+)]
+pub struct Unfreed;
+
 /// Why a question to the cluster, or a request to it, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -300,8 +309,12 @@ pub enum ClusterError {
         /// The members.
         ids: Vec<MemberId>,
     },
-    /// The record changed under every attempt. Nothing was changed; try again.
-    #[error("the record {key} kept changing: try again")]
+    /// The record changed under every attempt, and was left as it is. What else was written first stands:
+    /// an operator's request may be among the [intents](crate::Cluster::all_intents) already.
+    #[error(
+        "the record {key} kept changing, and was left as it is. A request may be among the intents all \
+         the same: look there, then try again"
+    )]
     Contended {
         /// Where it is.
         key: String,

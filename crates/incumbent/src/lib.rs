@@ -122,7 +122,6 @@ mod node;
 mod open;
 #[cfg(feature = "testing")]
 pub mod testing;
-pub mod witness;
 
 pub use cluster::{
     Asked, Cluster, Damage, DutyCondition, DutyStanding, Explanation, KnownOwner, LastSuccess,
@@ -135,7 +134,7 @@ pub use driver::mutant::DriverMutant;
 pub use duty::{Duty, DutyDescription, Family, FamilyWork, OnDone, Serving, Upcoming, family};
 pub use error::{
     BoxError, CampaignError, Closed, ClusterError, EnvironmentError, JoinError, LeaveError,
-    OpenError, ServeError, Unanswered, WorkResult,
+    OpenError, ServeError, Unanswered, Unfreed, WorkResult,
 };
 pub use hint::{HintKey, HintKeyError, HintSettings, HintSettingsError};
 pub use lead::assertion::Assertion;
@@ -158,7 +157,7 @@ pub use node::event::{Event, Notice, State};
 pub use node::health::{Health, Standing, StoreHealth};
 pub use node::member::Member;
 pub use node::subscription::{Callback, Subscription};
-pub use node::{metrics, placement};
+pub use node::{metrics, placement, witness};
 pub use open::{OpenStore, open, open_to_look, schemes};
 
 pub use node::host::name as host_name;
@@ -171,13 +170,14 @@ pub use incumbent_core::names::NameError;
 /// What `incumbent serve` checks names by before it asks for anything.
 #[doc(hidden)]
 pub use incumbent_core::names::check as check_name;
+pub use incumbent_core::records::Extra;
 pub use incumbent_core::records::{
     Act, Ask, Canary, Change, ChangeKind, ClusterLead, HostIdentity, Intent, IntentState,
     MemberState, Overdue, Unreadable,
 };
 pub use incumbent_core::settings::TimingError;
 pub use incumbent_core::store;
-pub use incumbent_core::{LeaseName, MemberId, Moment, Past, Timing};
+pub use incumbent_core::{LeaseKind, LeaseName, MemberId, Moment, Past, Rhythm, Timing};
 pub use incumbent_duties::DutyId;
 pub use incumbent_duties::records::Moved;
 pub use incumbent_duties::survey::Trial;
@@ -197,3 +197,5 @@ pub use incumbent_postgres as postgres;
 pub use incumbent_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use incumbent_sqlite as sqlite;
+/// What [`Term::token`] gives.
+pub use tokio_util::sync::CancellationToken;

@@ -9,6 +9,7 @@ pub mod metrics;
 pub mod placement;
 pub(crate) mod shared;
 pub(crate) mod subscription;
+pub mod witness;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -123,6 +123,8 @@ async fn members_that_come_and_go_are_told() {
     let Event::MemberLeft(member) = next_event(&mut notices, left).await else { unreachable!() };
     assert_eq!(member.state, incumbent::MemberState::Left);
     assert_eq!(member.node, "second");
+    assert_eq!(first.members().len(), 2, "who left stays visible for a while");
+    assert_eq!(first.metrics().members, 1, "and isn't counted as alive");
 }
 
 #[tokio::test]

@@ -167,6 +167,77 @@ fn blocking_work_takes_its_time_in_the_world() {
     });
 }
 
+#[test]
+fn o62_who_has_a_slot_leaves_no_timer_behind() {
+    World::run(8, |world| async move {
+        let process = world.process("a");
+        let node = process.join(builder("a")).await.unwrap();
+        let slots = node.slots("importers", 2).unwrap();
+        let mut before = None;
+        for _ in 0..20 {
+            let slot = slots.acquire_within(Duration::from_secs(3600)).await.unwrap().unwrap();
+            slot.release().await.unwrap();
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            let tasks = process.tasks(Thread::Runners);
+            assert!(tasks <= *before.get_or_insert(tasks), "{tasks} tasks");
+        }
+    });
+}
+
+#[test]
+fn o62_what_a_node_computes_and_prepares_ends_with_it() {
+    World::run(9, |world| async move {
+        let process = world.process("a");
+        let node = process.join(builder("a").grace(Duration::from_secs(1))).await.unwrap();
+        let list = || async { Ok(vec![incumbent::DutyDescription::named("one")]) };
+        let work = family("work").duties_with(list).refresh(Duration::from_secs(3600));
+        let running = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&running);
+        let work = work.run(move |duty| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                duty.lost().await;
+                Ok(())
+            }
+        });
+        let serving = node.serve(work).unwrap();
+        world.until(|| running.load(Ordering::SeqCst) == 1).await;
+        node.leave().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        for thread in [Thread::Beats, Thread::Runners, Thread::Work] {
+            assert_eq!(process.tasks(thread), 0, "{thread:?}");
+        }
+        drop(serving);
+    });
+}
+
+#[test]
+fn o62_a_watchdog_without_patience_stops_nothing_else() {
+    World::run(10, |world| async move {
+        let process = world.process("a");
+        let node = process.join(builder("a")).await.unwrap();
+        let starting = family("work").duties(["one"]).waits_for_ready();
+        let started = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&started);
+        let starting = starting.watchdog(Duration::ZERO).run(move |duty| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                duty.lost().await;
+                Ok(())
+            }
+        });
+        let _serving = node.serve(starting).unwrap();
+        world.until(|| started.load(Ordering::SeqCst) == 1).await;
+        let lead = node.lead("scheduler", |term| async move {
+            term.lost().await;
+            Ok(())
+        });
+        let lead = lead.unwrap();
+        world.until(|| lead.is_leader()).await;
+        lead.stop().await;
+    });
+}
+
 /// As docs/testing.md has it.
 #[test]
 fn the_work_stops_when_the_store_is_gone() {

@@ -88,8 +88,10 @@ struct Reader {
 impl Reader {
     fn new(service: &Service, watched: &Arc<Watched>, place: Place) -> Self {
         let news = &watched.news;
-        news.readers.fetch_add(1, Ordering::AcqRel);
-        if !news.looking.swap(true, Ordering::AcqRel) {
+        // Counted before it is asked who looks; who stops looking says so before it counts. In one order
+        // for all, or both could miss each other.
+        news.readers.fetch_add(1, Ordering::SeqCst);
+        if !news.looking.swap(true, Ordering::SeqCst) {
             news.forget_what_is_old();
             service.spawn(look(Arc::clone(watched)));
         }
@@ -99,7 +101,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.watched.news.readers.fetch_sub(1, Ordering::AcqRel);
+        self.watched.news.readers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -254,11 +256,11 @@ async fn look(watched: Arc<Watched>) {
             () = hints.notified() => {}
             () = tokio::time::sleep(LONGEST) => {}
         }
-        if news.readers.load(Ordering::Acquire) == 0 {
-            news.looking.store(false, Ordering::Release);
+        if news.readers.load(Ordering::SeqCst) == 0 {
+            news.looking.store(false, Ordering::SeqCst);
             // Somebody may have come in between, and seen that somebody looks.
-            let came = news.readers.load(Ordering::Acquire) > 0;
-            if !came || news.looking.swap(true, Ordering::AcqRel) {
+            let came = news.readers.load(Ordering::SeqCst) > 0;
+            if !came || news.looking.swap(true, Ordering::SeqCst) {
                 return;
             }
         }

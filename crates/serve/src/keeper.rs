@@ -20,6 +20,9 @@ use crate::service::Service;
 /// So many lines wait for a client at most; who reads none of them is cut off.
 pub(crate) const LINES: usize = 64;
 
+/// How long the reason of an end is waited for.
+const REASON: Duration = Duration::from_secs(1);
+
 /// How long a store has to confirm that a lease was freed before that is left open.
 const CONFIRM: Duration = Duration::from_secs(5);
 
@@ -32,7 +35,8 @@ pub(crate) struct Keeper {
     lines: Option<(Format, mpsc::Sender<Bytes>)>,
     peer: Option<Arc<Peer>>,
     on_close: OnClose,
-    followed: Arc<Followed>,
+    /// The lease, for as long as it is waited for.
+    followed: Option<Arc<Followed>>,
     /// Who asked for the end, and waits for it.
     answers: Vec<oneshot::Sender<()>>,
     place: Option<Place>,
@@ -70,6 +74,7 @@ impl Keeper {
     ) -> Self {
         let (hold, orders) = Hold::new(start);
         let (service, answers) = (service.clone(), Vec::new());
+        let followed = Some(followed);
         Self { hold, service, node, orders, lines, peer, on_close, followed, answers, place: None }
     }
 
@@ -121,7 +126,7 @@ impl Keeper {
                 Some(_) => self.hold.renew(),
                 None => rests_until.since(clock::now()).min(LONGEST),
             };
-            let followed = Arc::clone(&self.followed);
+            let followed = self.followed.clone();
             let elected = async {
                 match &mut campaign {
                     Some(campaign) => campaign.elected().await,
@@ -144,7 +149,7 @@ impl Keeper {
                     let leadership = won.map_err(|_| Why::Lost(Loss::Leaving))?;
                     return Ok(Won { leadership, campaign });
                 }
-                _ = followed.when(|state| behind_of(state) != behind) => {
+                () = changed(followed.as_deref(), &behind) => {
                     behind = self.behind();
                     self.say("waiting", self.settings(&behind));
                 }
@@ -183,6 +188,10 @@ impl Keeper {
 
     /// It is elected: from now on trust is told.
     fn begin(&mut self, term: &Term) {
+        // Nobody is waited for any more, and whoever is followed costs the store reads.
+        if let Some(followed) = self.followed.take() {
+            self.service.follows().release(followed);
+        }
         let file = self.service.trust_files().create(&self.hold.id, &self.hold.name, term.number());
         if let Some(file) = file {
             self.hold.ledger.keep(file);
@@ -240,7 +249,7 @@ impl Keeper {
                 next = term.trust_changed(until) => {
                     until = next;
                     if until == Moment::START {
-                        return End::Later(Why::Lost(term.end().map_or(Loss::CannotTell, |it| it.why)));
+                        return End::Later(Why::Lost(reason(term).await));
                     }
                     if self.is_unheard() {
                         return End::Later(Why::Unheard);
@@ -345,7 +354,16 @@ impl Keeper {
     }
 
     fn behind(&self) -> Behind {
-        self.followed.known().and_then(|(state, _)| behind_of(&state))
+        let known = self.followed.as_ref().and_then(|followed| followed.known());
+        known.and_then(|(state, _)| behind_of(&state))
+    }
+}
+
+/// Ready once somebody else is waited for.
+async fn changed(followed: Option<&Followed>, behind: &Behind) {
+    match followed {
+        Some(followed) => drop(followed.when(|state| behind_of(state) != *behind).await),
+        None => std::future::pending().await,
     }
 }
 
@@ -354,6 +372,12 @@ type Behind = Option<(String, u64)>;
 
 fn behind_of(state: &incumbent::LeaseState) -> Behind {
     state.leader.as_ref().map(|leader| (leader.node.clone(), leader.term))
+}
+
+/// Why trust is over. That it is, is known a moment before why.
+pub(crate) async fn reason(term: &Term) -> Loss {
+    let told = tokio::time::timeout(REASON, term.lost()).await;
+    told.map_or(Loss::CannotTell, |lost| lost.why)
 }
 
 /// Ready once it is proven that nothing of the client runs any more.

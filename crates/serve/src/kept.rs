@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent::{Campaign, Leadership, Moment, Term, Unanswered, clock};
+use incumbent::{Campaign, Leadership, Moment, Term, Unfreed, clock};
 
 use crate::hold::Hold;
 
@@ -40,7 +40,7 @@ impl Kept<Won> {
 
     /// Nothing of the client runs any more, or nobody trusts: frees the lease, and waits until the
     /// store has confirmed it.
-    pub(crate) async fn release(mut self) -> Result<(), Unanswered> {
+    pub(crate) async fn release(mut self) -> Result<(), Unfreed> {
         let Some(Won { leadership, campaign }) = self.won.take() else { return Ok(()) };
         if leadership.end().is_some_and(|lost| lost.abrupt) {
             return Ok(());

@@ -156,6 +156,8 @@ impl Listener {
             };
             let (caller, peer) = match accepted {
                 Ok(accepted) => accepted,
+                // That connection is gone, which says nothing about the next.
+                Err(error) if is_of_one(&error) => continue,
                 Err(error) => {
                     // No more files, for instance: that passes.
                     service.crowd().refused(&error.to_string());
@@ -225,10 +227,27 @@ fn identity(path: &std::path::Path) -> Option<Identity> {
 }
 
 async fn accept_tcp(listener: &TcpListener) -> std::io::Result<(TcpStream, Peer)> {
-    let (stream, _) = listener.accept().await?;
+    // Asked for its address, a connection that was reset already would fail (O62).
+    let (stream, from) = listener.accept().await?;
     let _ = stream.set_nodelay(true);
-    let peer = Peer::tcp(&stream)?;
-    Ok((stream, peer))
+    Ok((stream, Peer::tcp(from)))
+}
+
+/// Whether an error is that of one connection, which ended before it was accepted.
+fn is_of_one(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{
+        ConnectionAborted, ConnectionReset, HostUnreachable, NetworkDown, NetworkUnreachable,
+        NotConnected,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted
+            | ConnectionReset
+            | HostUnreachable
+            | NetworkDown
+            | NetworkUnreachable
+            | NotConnected
+    )
 }
 
 /// Somebody who has connected.

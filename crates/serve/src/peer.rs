@@ -60,9 +60,9 @@ enum Ended {
 
 impl Peer {
     /// At the other end of a TCP connection.
-    pub(crate) fn tcp(stream: &tokio::net::TcpStream) -> io::Result<Self> {
-        Ok(Self {
-            from: Origin::Tcp(stream.peer_addr()?),
+    pub(crate) fn tcp(from: std::net::SocketAddr) -> Self {
+        Self {
+            from: Origin::Tcp(from),
             certified: None,
             ended: AtomicU8::new(Ended::No as u8),
             news: Notify::new(),
@@ -70,7 +70,7 @@ impl Peer {
             socket: Socket::none(),
             #[cfg(target_os = "linux")]
             process: None,
-        })
+        }
     }
 
     /// At the other end of a Unix socket.
@@ -409,7 +409,7 @@ mod tests {
             let mut client =
                 tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             let (stream, _) = listener.accept().await.unwrap();
-            let peer = Arc::new(Peer::tcp(&stream).unwrap());
+            let peer = Arc::new(Peer::tcp(stream.peer_addr().unwrap()));
             let mut server = Connection::new(stream, peer, Duration::from_millis(50));
             client.write_all(sent.as_bytes()).await.unwrap();
             let mut bytes = vec![0; sent.len()];

@@ -94,12 +94,14 @@ impl Service {
         if let Some(tls) = &options.tls {
             runtime.spawn(tls.follow());
         }
+        let follows = Follows::default();
+        runtime.spawn(follows.forget_idle());
         Ok(Self(Arc::new(Inner {
             node,
             options,
             runtime,
             holds,
-            follows: Follows::default(),
+            follows,
             clusters,
             trust_files,
             crowd: Arc::default(),
@@ -185,6 +187,10 @@ impl Service {
 
     pub(crate) fn crowd(&self) -> &Arc<Crowd> {
         &self.0.crowd
+    }
+
+    pub(crate) fn follows(&self) -> &Follows {
+        &self.0.follows
     }
 
     /// Follows a lease of the node's own cluster.

@@ -25,9 +25,12 @@ const PART: u32 = 20;
 pub(crate) struct Watched {
     pub(crate) cluster: Cluster,
     pub(crate) news: News,
-    recent: Mutex<Option<(Moment, Arc<Snapshot>)>>,
+    recent: Mutex<Option<Reading>>,
     judged: Lock<Option<Judged>>,
 }
+
+/// What was read last, or why it couldn't be, and when that began.
+type Reading = (Moment, Result<Arc<Snapshot>, ClusterError>);
 
 /// How it stood when it was last read, and what that took.
 #[derive(Clone, Debug)]
@@ -45,15 +48,17 @@ impl Watched {
 
     /// A reading that isn't older than a moment.
     pub(crate) async fn recent(&self) -> Result<Arc<Snapshot>, Problem> {
-        // Who comes meanwhile waits for the same reading.
+        // Who comes while others read takes what the next of them reads, or why that failed: a crowd
+        // costs two readings, however long they take.
+        let came = clock::now();
         let mut last = self.recent.lock().await;
-        if let Some((_, known)) = last.as_ref().filter(|(at, _)| clock::now().since(*at) < SHARED) {
-            return Ok(Arc::clone(known));
+        if let Some((_, known)) = last.as_ref().filter(|(at, _)| *at + SHARED > came) {
+            return Ok(known.clone()?);
         }
         let at = clock::now();
-        let fresh = Arc::new(self.read().await?);
-        *last = Some((at, Arc::clone(&fresh)));
-        Ok(fresh)
+        let fresh = self.read().await.map(Arc::new);
+        *last = Some((at, fresh.clone()));
+        Ok(fresh?)
     }
 
     /// Reads all of it, and judges it by the way.

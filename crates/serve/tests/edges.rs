@@ -242,3 +242,20 @@ fn names_in_a_path_are_read_as_they_are_meant() {
     }
     assert_eq!(server.get("/v1/leases/100%25").json()["lease"], "100%");
 }
+
+#[test]
+fn o62_connections_that_are_reset_before_they_are_accepted_keep_nobody_waiting() {
+    let server = Server::new(LONG);
+    let resets = async {
+        for _ in 0..400 {
+            let stream = tokio::net::TcpStream::connect(server.tcp).await.unwrap();
+            stream.set_zero_linger().unwrap();
+        }
+    };
+    server.runtime().block_on(resets);
+    let began = incumbent::clock::now();
+    assert_eq!(server.get("/livez").status, 200);
+    let took = incumbent::clock::now().since(began);
+    // Each of them kept all others out for 50 ms before.
+    assert!(took < Duration::from_secs(4), "{took:?}");
+}

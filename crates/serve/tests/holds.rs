@@ -445,3 +445,19 @@ fn one_attempt_is_one_attempt() {
         server.ask("POST", "/v1/leases/incumbent%2Fleader/hold", Some(json!({ "name": "a" })));
     assert_eq!(refused.status, 400);
 }
+
+#[test]
+fn o62_what_is_held_is_read_no_more() {
+    let server = Server::new(LONG);
+    for number in 0..20 {
+        let path = format!("/v1/leases/{number}/acquire");
+        assert_eq!(server.ask("POST", &path, Some(json!({ "name": "a" }))).status, 201);
+    }
+    pass(Duration::from_secs(2));
+    let requests = || server.requests.load(std::sync::atomic::Ordering::SeqCst);
+    let before = requests();
+    pass(Duration::from_secs(3));
+    // Each holder beats every 200 s, and the server's own node every 5.
+    let asked = requests() - before;
+    assert!(asked < 20, "{asked} requests in 3 s");
+}

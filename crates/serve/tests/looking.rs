@@ -6,12 +6,15 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::events::Events;
 use common::{Server, pass, text, wait_until};
-use incumbent::{Node, clock, family};
+use incumbent::store::{Answer, Capabilities, Exchange, HintGuard, Lane, Store, Wake};
+use incumbent::{MemoryStore, Node, clock, family};
+use incumbent_serve::Access;
 use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(600);
@@ -290,4 +293,61 @@ fn duties_are_seen_explained_planned_and_steered() {
     assert!(!history["moves"].as_array().unwrap().is_empty());
     assert!(history["leases"].as_array().unwrap().is_empty());
     drop(nodes);
+}
+
+/// A store that takes its time with reads, once it is told to, and counts them.
+#[derive(Clone)]
+struct Slow {
+    store: MemoryStore,
+    slow: Arc<AtomicBool>,
+    reads: Arc<AtomicU64>,
+}
+
+impl Store for Slow {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn exchange<'a>(&'a self, cluster: &'a str, lane: Lane, exchange: Exchange) -> Answer<'a> {
+        let slow = lane == Lane::Watch && self.slow.load(Ordering::SeqCst);
+        if slow {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+        }
+        Box::pin(async move {
+            if slow {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            self.store.exchange(cluster, lane, exchange).await
+        })
+    }
+
+    fn hints(&self, cluster: &str, wake: Wake) -> Option<HintGuard> {
+        self.store.hints(cluster, wake)
+    }
+}
+
+#[test]
+fn o62_a_crowd_that_looks_shares_its_readings() {
+    let store = MemoryStore::new();
+    let slow = Slow { store: store.clone(), slow: Arc::default(), reads: Arc::default() };
+    let server = Server::with_clusters(slow.clone(), store, Access::open(), &[]);
+    slow.slow.store(true, Ordering::SeqCst);
+    let reads = |look: &dyn Fn()| {
+        let before = slow.reads.load(Ordering::SeqCst);
+        look();
+        slow.reads.load(Ordering::SeqCst) - before
+    };
+    let look = || assert_eq!(server.get("/v1/leases").status, 200);
+    let one = reads(&look);
+    assert!(one > 0);
+    pass(Duration::from_secs(1));
+    let crowd = reads(&|| {
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(look);
+            }
+        });
+    });
+    // The node itself reads now and then.
+    assert!(crowd <= 4 * one + 8, "{crowd} reads for twenty, and {one} for one");
 }

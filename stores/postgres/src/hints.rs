@@ -16,7 +16,7 @@ pub(crate) struct PostgresListen(pub(crate) Arc<Lane<PostgresConnect>>);
 /// A connection that listens.
 pub(crate) struct PostgresEar {
     lent: Lent<Session>,
-    heard: Option<mpsc::UnboundedReceiver<String>>,
+    heard: Option<mpsc::Receiver<String>>,
 }
 
 impl Listen for PostgresListen {

@@ -25,6 +25,9 @@ use crate::statement::Shape;
 /// How long a connection may take to say good-bye.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// So many notifications wait for whoever listens at most.
+const TOLD: usize = 1024;
+
 /// An open connection and what is known of it.
 pub(crate) struct Session {
     pub(crate) options: Arc<PostgresOptions>,
@@ -38,7 +41,7 @@ pub(crate) struct Session {
     /// Whether there are tables. Only who looks goes on without.
     pub(crate) tables: AtomicBool,
     /// The channels on which something is told, until somebody listens.
-    pub(crate) heard: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+    pub(crate) heard: Mutex<Option<mpsc::Receiver<String>>>,
     client: Arc<Client>,
     handle: Handle,
     lost: watch::Receiver<bool>,
@@ -67,7 +70,7 @@ pub(crate) struct Line {
     client: Client,
     lost: watch::Receiver<bool>,
     end: oneshot::Sender<()>,
-    heard: mpsc::UnboundedReceiver<String>,
+    heard: mpsc::Receiver<String>,
 }
 
 impl Line {
@@ -81,7 +84,7 @@ impl Line {
     {
         let (end, ended) = oneshot::channel();
         let (losing, lost) = watch::channel(false);
-        let (told, heard) = mpsc::unbounded_channel();
+        let (told, heard) = mpsc::channel(TOLD);
         // The runtime is named: it is the one on which the store was opened, so nothing of this
         // lands on the application's (F17, F31).
         handle.spawn(run(connection, told, ended, losing));
@@ -213,7 +216,7 @@ impl common::Session for Session {
 /// Moves bytes until the connection ends, or nobody needs it any more.
 async fn run<T>(
     mut connection: Connection<Socket, T>,
-    told: mpsc::UnboundedSender<String>,
+    told: mpsc::Sender<String>,
     mut ended: oneshot::Receiver<()>,
     lost: watch::Sender<bool>,
 ) where
@@ -222,7 +225,9 @@ async fn run<T>(
     let mut running = pin!(async {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(notification) = message {
-                let _ = told.send(notification.channel().to_owned());
+                // Never waits: while nobody hears, whoever listens next is told that anything may have
+                // changed.
+                let _ = told.try_send(notification.channel().to_owned());
             }
         }
     });

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{
-    application, applied, beat, block_on, change, connect, create, find, find_in, read, send,
-    shared, stamp, version, with_value, write,
+    Server, application, applied, beat, block_on, change, connect, create, find, find_in, read,
+    send, shared, stamp, version, with_value, write,
 };
 use incumbent_core::store::{
     ErrorKind, Exchange, Expect, Found, Key, Lane, Outcome, Put, Read, Store, Write,
@@ -278,7 +278,9 @@ fn clones_share_the_connections_and_the_last_one_closes_them() {
 #[test]
 fn the_table_doesn_t_grow_without_end_under_beats() {
     block_on(async {
-        let url = shared();
+        // Transactions of others would keep old versions of the row.
+        let server = Server::start(&["fsync=off"]);
+        let url = server.fresh_url();
         let store = connect(&url).await;
         assert_eq!(write(&store, create("member/a", 0)).await, Ok(applied(0)));
         for attempt in 1..=3000 {

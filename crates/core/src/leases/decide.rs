@@ -348,8 +348,9 @@ impl Leases {
     fn free(&mut self, now: Moment, name: &LeaseName, term: u64, owner: &mut Owner<'_>) {
         let change = owner.change(term, ChangeKind::Freed);
         let planted = owner.config.planted;
-        // Lost with the store's crash, it leaves the lease to this member for as long as that lives.
-        let durable = !owner.leaving;
+        // Lost with the store's crash, it leaves the lease to this member for as long as that lives: not
+        // long, if nothing else runs that it has to wait for (O63).
+        let durable = !owner.leaving || owner.own_id().is_some_and(|id| self.works_for(id));
         let Some(lease) = self.leases.get_mut(name) else { return };
         lease.stage = Stage::Freeing(term);
         lease.hinted = false;

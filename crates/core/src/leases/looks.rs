@@ -29,15 +29,18 @@ impl Leases {
         let own = owner.own_id().cloned();
         let mut reads = Vec::with_capacity(leases.len() + 1);
         let mut holders: Vec<MemberId> = Vec::new();
-        for name in &leases {
-            let Some(lease) = self.leases.get_mut(name) else { continue };
+        let mut counted = Vec::with_capacity(leases.len());
+        for name in leases {
+            let Some(lease) = self.leases.get_mut(&name) else { continue };
             lease.hinted = false;
             let watch = lease.holder().and_then(|holder| self.watches.get(holder));
-            lease.counted = watch.and_then(Watch::freed).unwrap_or(0);
+            let freed = watch.and_then(Watch::freed).unwrap_or(0);
             let unless = lease.version().cloned();
-            reads.push(Read::Key { key: keys::lease(&lease.name), unless });
+            reads.push(Read::Key { key: keys::lease(&name), unless });
+            counted.push((name, freed));
         }
-        for name in leases.iter().chain(&covered) {
+        let leases = counted;
+        for name in leases.iter().map(|(name, _)| name).chain(&covered) {
             let Some(lease) = self.leases.get(name) else { continue };
             let others = lease.awaited().filter(|holder| Some(*holder) != own.as_ref());
             holders.extend(others.cloned());
@@ -113,7 +116,7 @@ impl Leases {
         &mut self,
         now: Moment,
         sent: Moment,
-        leases: &[LeaseName],
+        leases: &[(LeaseName, u64)],
         holders: &[MemberId],
         answer: Answered<'_>,
         owner: &mut Owner<'_>,
@@ -127,11 +130,15 @@ impl Leases {
                 }
             }
         }
-        for (at, name) in leases.iter().enumerate() {
+        for (at, (name, freed)) in leases.iter().enumerate() {
+            if let Some(lease) = self.leases.get_mut(name) {
+                // What made it be read is still to be read if that failed, whatever its holder says (O63).
+                lease.counted = if answer.is_ok() { *freed } else { 0 };
+            }
             let found = answer.map(|reply| reply.reads.get(at));
             self.looked_at(now, sent, name, found, owner);
         }
-        self.forget_watches(leases.len());
+        self.forget_watches();
     }
 
     fn looked_at(
@@ -212,8 +219,9 @@ impl Leases {
     }
 
     /// Drops watches of members that no lease hangs from any more.
-    fn forget_watches(&mut self, looked: usize) {
-        if self.watches.len() > looked * 2 + 8 {
+    fn forget_watches(&mut self) {
+        // Each lease keeps two at most, so that half of them go, and going through them is rare.
+        if self.watches.len() > self.leases.len() * 4 + 8 {
             let leases = &self.leases;
             self.watches.retain(|member, watch| {
                 watch.closing

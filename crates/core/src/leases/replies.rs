@@ -146,14 +146,17 @@ impl Leases {
         answer: Answered<'_>,
         owner: &mut Owner<'_>,
     ) {
-        let named = record.holder.as_ref().is_some_and(|it| Some(&it.member) == owner.own_id());
         let planted = owner.config.planted;
         let Some(lease) = self.leases.get_mut(name) else { return };
         if lease.stage != Stage::Taking {
             return;
         }
+        // By what it was written over: who waits goes by what its holder says.
+        let named = owner.is_named_by(lease);
         lease.stage = Stage::Seeking;
-        match first_write(answer) {
+        let outcome = first_write(answer);
+        let freed = named && matches!(outcome, Ok(Outcome::Applied(_)) | Err(_));
+        match outcome {
             Ok(Outcome::Applied(version)) => {
                 lease.wrote(record, version.clone(), now, planted);
             }
@@ -162,7 +165,7 @@ impl Leases {
                 lease.look_at = now + lease.failures.pause(owner.random);
             }
         }
-        if named {
+        if freed {
             self.note_freed(now, owner);
         }
         self.arm(name, now);

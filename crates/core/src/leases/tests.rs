@@ -198,3 +198,123 @@ fn a_take_in_doubt_is_adopted_if_a_read_shows_that_it_landed() {
     let free = alone.sends(Duration::ZERO);
     assert_eq!(Alone::writes(&free).1.holder, None);
 }
+
+/// A lease of another's, as it is read.
+fn of_another() -> LeaseRecord {
+    let holder = Holder {
+        member: MemberId::new("first"),
+        node: "first".to_owned(),
+        address: None,
+        mark: None,
+        unproven: false,
+        due_ms: 0,
+    };
+    LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&name()) }
+}
+
+/// What its holder says with this beat of leases that it freed.
+fn beat_of_another(beat: u64, freed: u64) -> Found {
+    let joining = MemberRecord::joining(MemberId::new("first"), TTL, TTL / 3);
+    let record = MemberRecord { beat, freed, ..joining };
+    let (key, value) = (keys::member(&record.id), record.bytes());
+    let version = Version::new(&format!("first.{beat}"));
+    Found::Record(Record { key, value, version, age: None })
+}
+
+fn keys_read(request: &Request) -> Vec<String> {
+    let key = |read: &Read| match read {
+        Read::Key { key, .. } | Read::Prefix(key) => key.as_str().to_owned(),
+    };
+    request.exchange.reads.iter().map(key).collect()
+}
+
+/// Waits for a lease of another's, of which only the holder is read.
+fn covered() -> Alone {
+    let mut alone = Alone::candidate();
+    let look = alone.sends(Duration::ZERO);
+    alone.shows(&look, shown(&of_another(), "2"));
+    for (beat, after) in [(1, Duration::ZERO), (2, TTL * 2 / 5)] {
+        let look = alone.sends(after);
+        assert_eq!(keys_read(&look), ["lease/throne", "member/first"]);
+        let reads = vec![Found::Unchanged, beat_of_another(beat, 1)];
+        alone.answer(&look, Ok(Reply { writes: Vec::new(), reads }));
+    }
+    alone
+}
+
+#[test]
+fn o63_what_made_a_lease_be_read_is_not_forgotten_if_the_read_fails() {
+    for hinted in [false, true] {
+        let mut alone = covered();
+        let seen = alone.leases.leases[&name()].seen;
+        let now = alone.now;
+        if hinted {
+            alone.does(|leases, owner| leases.hint(now, owner));
+        } else {
+            let look = alone.sends(TTL * 2 / 5);
+            assert_eq!(keys_read(&look), ["member/first"], "its holder has freed nothing");
+            alone.shows(&look, beat_of_another(3, 2));
+        }
+        for _ in 0..3 {
+            let look = alone.sends(Duration::from_millis(300));
+            assert_eq!(keys_read(&look), ["lease/throne", "member/first"], "hint: {hinted}");
+            let own = alone.member.id.clone();
+            let sight = alone.leases.sighting(&name(), Some(&own), |_| false, &alone.config);
+            let shown = if hinted { now } else { seen };
+            assert!(sight.unwrap().seen <= shown, "nothing was read of the lease since");
+            alone.answer(&look, Err(ErrorKind::Unavailable));
+        }
+    }
+}
+
+#[test]
+fn o63_a_mark_that_takes_our_name_away_counts_as_freed_and_no_other_does() {
+    for ours in [true, false] {
+        let mut alone = Alone::candidate();
+        let look = alone.sends(Duration::ZERO);
+        alone.shows(&look, shown(&LeaseRecord { term: 6, ..of_another() }, "6"));
+        let mut lost = LeaseRecord { term: 5, ..of_another() };
+        if let Some(holder) = lost.holder.as_mut().filter(|_| ours) {
+            holder.member = alone.member.id.clone();
+        }
+        let look = alone.sends(Duration::ZERO);
+        let reads = vec![shown(&lost, "5"), beat_of_another(1, 1)];
+        alone.answer(&look, Ok(Reply { writes: Vec::new(), reads }));
+        let before = alone.member.freed();
+        let mark = alone.sends(Duration::from_secs(1));
+        let (_, record) = Alone::writes(&mark);
+        assert_eq!((record.term, record.lost, record.holder.is_none()), (5, 6, ours));
+        alone.settles(&mark, Outcome::Applied(Version::new("7")));
+        assert_eq!(alone.member.freed() - before, u64::from(ours));
+    }
+}
+
+#[test]
+fn o63_what_a_leaver_frees_survives_a_crash_unless_it_was_the_last() {
+    let mut alone = Alone::elected();
+    let other = LeaseName::new("other").unwrap();
+    let now = alone.now;
+    alone.does(|leases, owner| leases.campaign(now, other.clone(), Stance::default(), owner));
+    let look = alone.sends(Duration::ZERO);
+    alone.shows(&look, Found::Absent);
+    let take = alone.sends(Duration::ZERO);
+    alone.settles(&take, Outcome::Applied(Version::new("2")));
+    assert_eq!(alone.leases.held(&other), Some(1));
+    for (lease, durable) in [(name(), true), (other, false)] {
+        let mut owner = Owner {
+            config: &alone.config,
+            member: Some(&mut alone.member),
+            preferred: &Vec::new(),
+            wall_ms: 0,
+            leaving: true,
+            random: &mut alone.random,
+            outbox: &mut alone.outbox,
+        };
+        alone.leases.withdraw(now, &lease, LossCause::Leaving, None, &mut owner);
+        alone.leases.stopped(now, &lease, 1, owner.outbox);
+        alone.leases.poll(now, &mut owner);
+        let free = alone.outbox.next_request().unwrap();
+        assert_eq!(Alone::writes(&free).0.durable, durable, "{lease}");
+        alone.settles(&free, Outcome::Applied(Version::new("3")));
+    }
+}

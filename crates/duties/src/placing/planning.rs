@@ -78,7 +78,7 @@ pub struct Planned {
     pub(super) rollout: Option<(Rollout, Vec<u8>)>,
     pub(super) trying: Vec<Trying>,
     pub(super) obeyed: Vec<(Key, Version, Vec<u8>)>,
-    /// KnownDuties that may return to those they avoided before this moment.
+    /// Duties that may return to those they avoided before this moment.
     pub(super) forgiven: Vec<(DutyId, Moment)>,
     pub(super) rebalances: bool,
     pub(super) balanced: bool,

@@ -179,7 +179,7 @@ impl Setbacks {
         });
     }
 
-    /// KnownDuties that had too many setbacks on nodes that can run these versions, and the last.
+    /// Duties that had too many setbacks on nodes that can run these versions, and the last.
     pub(super) fn too_many(&self) -> Vec<(DutyId, Versions, String)> {
         let counts = self.counts.iter().filter(|(_, setback)| setback.times >= MOST);
         let tell = |setback: &Setback| format!("{} times {}", setback.times, setback.why);

@@ -264,7 +264,7 @@ impl Cluster {
         Ok((open, unreadable))
     }
 
-    /// What a ask names that nobody knows.
+    /// What an ask names that nobody knows.
     async fn unknown(&self, ask: &Ask) -> Result<Vec<String>, ClusterError> {
         let (duty, node) = match ask {
             Ask::Resign { .. } | Ask::Freeze => return Ok(Vec::new()),

@@ -37,7 +37,9 @@ const REST: u32 = 4;
 #[derive(Clone, Debug)]
 #[must_use = "dropping it ends the copy"]
 pub struct Owners {
-    copy: Arc<Copy>,
+    copy: Arc<FamilyCopy>,
+    /// Which of the changes this handle was told of.
+    looked: watch::Receiver<()>,
     node: Option<Node>,
 }
 
@@ -52,10 +54,9 @@ pub struct KnownOwner {
 }
 
 #[derive(Debug)]
-struct Copy {
+struct FamilyCopy {
     family: String,
     sight: Arc<ArcSwapOption<OwnersSeen>>,
-    looked: watch::Receiver<()>,
     task: AbortHandle,
 }
 
@@ -85,13 +86,13 @@ impl Cluster {
     pub fn owners(&self, family: &str) -> Result<Owners, ClusterError> {
         check_family(family)?;
         let sight = Arc::new(ArcSwapOption::empty());
-        let (looked, looks) = watch::channel(());
-        let following = follow(self.clone(), family.to_owned(), Arc::clone(&sight), looked);
+        let (looks, looked) = watch::channel(());
+        let following = follow(self.clone(), family.to_owned(), Arc::clone(&sight), looks);
         let task = thread::spawn(following)
             .map_err(|error| ClusterError::Thread(error.to_string()))?
             .abort_handle();
-        let copy = Copy { family: family.to_owned(), sight, looked: looks, task };
-        Ok(Owners { copy: Arc::new(copy), node: None })
+        let copy = FamilyCopy { family: family.to_owned(), sight, task };
+        Ok(Owners { copy: Arc::new(copy), looked, node: None })
     }
 }
 
@@ -141,15 +142,14 @@ impl Owners {
 
     /// Waits until the store was looked at, which takes a round trip after the start. Cancel-safe.
     pub async fn looked(&self) {
-        let mut looked = self.copy.looked.clone();
+        let mut looked = self.looked.clone();
         while self.copy.sight.load().is_none() && looked.changed().await.is_ok() {}
     }
 
-    /// Waits until somebody else runs a duty than before the call. Cancel-safe.
-    pub async fn changed(&self) {
-        let mut looked = self.copy.looked.clone();
-        looked.mark_unchanged();
-        if looked.changed().await.is_err() {
+    /// Waits until somebody else runs a duty than when this handle was made, or was told so last: what
+    /// changed between two calls isn't missed. Cancel-safe.
+    pub async fn changed(&mut self) {
+        if self.looked.changed().await.is_err() {
             // The process is shutting down.
             std::future::pending().await
         }
@@ -215,7 +215,7 @@ impl Owners {
     }
 }
 
-impl Drop for Copy {
+impl Drop for FamilyCopy {
     fn drop(&mut self) {
         self.task.abort();
     }

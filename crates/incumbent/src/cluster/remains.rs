@@ -18,7 +18,7 @@ use incumbent_core::{MemberId, keys};
 
 use super::Cluster;
 use crate::error::ClusterError;
-use crate::witness::{self, DeathVerdict};
+use crate::node::witness::{self, DeathVerdict};
 
 /// So many silent members are asked about in one look.
 const MOST_SILENT: usize = 16;

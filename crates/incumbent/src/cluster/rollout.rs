@@ -125,7 +125,7 @@ impl Cluster {
         self.ask_about_newest(family, about).await
     }
 
-    /// How new versions of a family are tried, whatever their nodes say; nothing takes it back.
+    /// How new versions of a family are tried, whatever their nodes say; `None` takes that back.
     ///
     /// # Errors
     /// As [`Self::hold_rollout`].

@@ -78,4 +78,9 @@ impl Commands {
     pub(crate) fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
+
+    /// Ready once the driver has ended.
+    pub(crate) async fn closed(&self) {
+        self.0.closed().await;
+    }
 }

@@ -126,6 +126,7 @@ impl Driver {
     /// The last that this driver does: all that was held is over, and nobody waits in vain.
     pub(super) fn farewell(&mut self) {
         self.end_all(Loss::Leaving);
+        self.duties.stop_preparing();
         self.shared.set_leads_cluster(false);
         self.shared.member.store(None);
         let state = self.state();

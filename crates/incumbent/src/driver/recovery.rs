@@ -68,6 +68,7 @@ impl Driver {
         self.shared.set_leads_cluster(false);
         self.shared.member.store(None);
         self.duties.forget_elected();
+        self.duties.stop_preparing();
         for entry in self.attempts.take() {
             let why = "incumbent itself failed on this node, which joins again".to_owned();
             let _ = entry.answer.send(AttemptOutcome::Unavailable(why));

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use incumbent_core::Moment;
 use tokio::runtime::{Builder, Handle};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::driver::clock;
 use crate::driver::telling;
@@ -134,11 +134,23 @@ pub(crate) fn is_own() -> bool {
 pub(crate) async fn rest(span: Duration) {
     let resting = spawn_runner(async move { sleep_until(clock::now() + span).await });
     match resting {
-        // It fails only if the process shuts down.
-        Ok(resting) => drop(resting.await),
+        // It fails only if the process shuts down. Who stops waiting leaves nothing behind.
+        Ok(resting) => {
+            let _ends = AbortOnDrop(resting.abort_handle());
+            let _ = resting.await;
+        }
         // The thread was started when the node joined, so this doesn't happen. Whoever waits for
         // something else too must not spin.
         Err(_) => std::future::pending().await,
+    }
+}
+
+/// Ends a task with whoever waits for it.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

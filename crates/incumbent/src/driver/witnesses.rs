@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::driver::command::{Command, Commands};
 use crate::driver::{seed, thread};
 use crate::hint::HintTarget;
-use crate::witness::{self, DeathVerdict, Ward};
+use crate::node::witness::{self, DeathVerdict, Ward};
 
 /// A profile comes a moment after its member.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

@@ -103,7 +103,7 @@ impl Computing {
         while !self.list.commands.is_closed() {
             let computed = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return,
+                () = self.over() => return,
                 computed = self.compute() => computed,
             };
             let pause = match computed {
@@ -120,9 +120,17 @@ impl Computing {
             };
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return,
+                () = self.over() => return,
                 () = thread::sleep_until(clock::now() + pause) => {}
             }
+        }
+    }
+
+    /// Ready once nobody wants the list any more.
+    async fn over(&self) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = self.list.commands.closed() => {}
         }
     }
 

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::cluster::Cluster;
 use crate::driver::command::{Command, Commands};
-use crate::error::{ClusterError, Unanswered};
+use crate::error::{ClusterError, Unfreed};
 use crate::lead::campaign::Campaign;
 use crate::lead::hold::Hold;
 use crate::lead::scope::Scope;
@@ -74,13 +74,13 @@ impl Leadership {
     /// # Errors
     /// If the store didn't confirm it in time. The lease is given up in any case, and trusted no
     /// more; it is free when the store is back, or when the member's ttl has passed.
-    pub async fn release(self) -> Result<(), Unanswered> {
+    pub async fn release(self) -> Result<(), Unfreed> {
         let term = self.term.clone();
         term.resign();
         // Asked before the lease can be freed, so that the answer isn't missed.
         let freed = freed(&term);
         drop((self.closing, self.hold));
-        freed.await.map_err(|_| Unanswered)
+        freed.await.map_err(|_| Unfreed)
     }
 
     /// Frees the lease in favour of the node of this name, or the member of this id.

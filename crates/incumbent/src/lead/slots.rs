@@ -15,7 +15,7 @@ use incumbent_core::names::NameError;
 use incumbent_core::random::Random;
 
 use crate::driver::{seed, thread};
-use crate::error::{CampaignError, Closed, Unanswered};
+use crate::error::{CampaignError, Closed, Unfreed};
 use crate::lead::attempt::Attempt;
 use crate::lead::campaign::Campaign;
 use crate::lead::candidacy::Candidacy;
@@ -231,7 +231,7 @@ impl Slot {
     ///
     /// # Errors
     /// As there.
-    pub async fn release(self) -> Result<(), Unanswered> {
+    pub async fn release(self) -> Result<(), Unfreed> {
         self.leadership.release().await
     }
 

@@ -142,7 +142,10 @@ impl Tenure {
 
     /// Whether somebody was told that the term is over although the driver has not ended it.
     pub(crate) fn is_doubted(&self) -> bool {
-        let denied = self.over.load(Ordering::Acquire) || self.is_aborted();
+        // Trust may be over before those who wait for that are told.
+        let denied = self.over.load(Ordering::Acquire)
+            || self.is_aborted()
+            || self.trust.until() == Moment::START;
         denied && self.lost.get().is_none()
     }
 
@@ -193,6 +196,7 @@ impl Tenure {
     /// The work is started again, and promises nothing until it has.
     pub(crate) fn not_started(&self) {
         self.progress.store(0, Ordering::Release);
+        self.stuck.store(false, Ordering::Release);
     }
 
     /// Ready once the work has reported no progress for so long, counted from its start.
@@ -204,7 +208,8 @@ impl Tenure {
             if now >= due && last != 0 {
                 return self.stuck.store(true, Ordering::Release);
             }
-            thread::sleep_until(due).await;
+            // A patience of nothing must not spin while the work starts.
+            thread::sleep_until(due.max(now + Duration::from_millis(1))).await;
         }
     }
 

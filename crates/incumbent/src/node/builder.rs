@@ -24,10 +24,10 @@ use crate::lead::seat::Seats;
 use crate::lead::slots::Gates;
 use crate::node::host;
 use crate::node::shared::Shared;
+use crate::node::witness;
 use crate::node::{Inner, Node};
 use crate::open::durability;
 use crate::open::{self, OpenStore};
-use crate::witness;
 
 /// Describes a node that is going to join. Everything but the store has a default.
 #[derive(Clone)]
@@ -122,7 +122,8 @@ impl Builder {
         self
     }
 
-    /// Where others can reach the node. incumbent itself never uses it.
+    /// Where others can reach the node, for [`Leader::address`](crate::Leader::address) and those who
+    /// route requests by it. The election and the placement of duties don't look at it.
     #[must_use]
     pub fn address(mut self, address: impl Into<String>) -> Self {
         self.address = Some(address.into());
@@ -362,7 +363,10 @@ impl Builder {
         let name = match &self.name {
             Some(NameSource::Given(name)) => name.clone(),
             Some(NameSource::Provider(provider)) => provider(),
-            None => std::env::var("INCUMBENT_NODE").unwrap_or_else(|_| host::name()),
+            None => {
+                let named = std::env::var("INCUMBENT_NODE").ok().filter(|name| !name.is_empty());
+                named.unwrap_or_else(host::name)
+            }
         };
         names::check("node", &name)?;
         let mut profile = Profile::named(&name);

@@ -116,7 +116,8 @@ pub enum Event {
     },
     /// Somebody joined the cluster.
     MemberJoined(Member),
-    /// Somebody left it, expired or was evicted, which its state says.
+    /// Somebody left it, expired or was evicted. Its state says which, unless its record is gone already:
+    /// then it is the last that was seen.
     MemberLeft(Member),
     /// This incarnation is over. The node joins anew by itself, unless it leaves.
     Ended {

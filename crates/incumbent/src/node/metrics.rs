@@ -149,7 +149,7 @@ impl Node {
             moves: meters.placements.moves(),
             unplaced: meters.placements.unplaced(now),
             leads_cluster: self.leads_cluster(),
-            members: shared.members.load().len(),
+            members: shared.members.load().iter().filter(|member| member.is_alive()).count(),
         }
     }
 }

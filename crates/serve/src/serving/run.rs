@@ -11,6 +11,7 @@ use super::desk::{Counted, Desk, Ending};
 use crate::hold::{Hold, LONGEST, Order, Report, Stage, Start, Why, draw};
 use crate::holding::party;
 use crate::holds::Place;
+use crate::keeper::reason;
 use crate::kept::Kept;
 
 /// What the library runs for a duty. Dropped by it, because the duty must end at once, the run goes on until
@@ -160,7 +161,7 @@ impl Run {
                 next = term.trust_changed(until) => {
                     until = next;
                     if until == Moment::START {
-                        return End::Later(Why::Lost(term.end().map_or(Loss::CannotTell, |it| it.why)));
+                        return End::Later(Why::Lost(reason(term).await));
                     }
                     if self.desk.is_unheard() {
                         return End::Later(Why::Unheard);

@@ -26,7 +26,7 @@ pub(super) struct Deploys {
     profiles: BTreeMap<MemberId, (Rc<Profile>, u64)>,
     /// The versions of duties on each list.
     lists: BTreeMap<String, BTreeMap<String, Option<String>>>,
-    /// When a ask changed or a list was lost last: plans may be older than that.
+    /// When an ask changed or a list was lost last: plans may be older than that.
     changed: u64,
     /// Asks that move single duties at once.
     asks: BTreeMap<String, String>,

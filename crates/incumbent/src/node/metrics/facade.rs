@@ -1,6 +1,6 @@
 //! How a node's numbers are called in the `metrics` crate, and what was handed to its recorder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::mpsc::Receiver;
 
 use metrics::{Key, Label, Level, Metadata, Recorder, Unit, with_recorder};
@@ -71,6 +71,13 @@ const LEADS: &str = "incumbent_leads_cluster";
 const MEMBERS: &str = "incumbent_members";
 const MASTER: &str = "leader_election_master_status";
 
+/// So many numbers of the node's own wait for the recorder at most.
+const WAITING: usize = 4096;
+
+/// The same for each lease. There may be many, and none changes hands more often between two
+/// publications.
+const GAPS_WAITING: usize = 16;
+
 /// What a recorder was told of one node.
 #[derive(Default)]
 pub(super) struct Sheet {
@@ -127,12 +134,13 @@ impl Sheet {
                     self.key(STORE, &[("lane", lane), ("outcome", outcome)])
                 }
             };
-            self.taps.push(Tap { key, numbers: buckets.tap() });
+            self.taps.push(Tap { key, numbers: buckets.tap(WAITING) });
         }
     }
 
     fn leases(&mut self, node: &Node, leases: &[LeaseMetrics]) {
-        let gone = |lease: &&String| leases.iter().all(|known| known.lease != **lease);
+        let known: HashSet<&str> = leases.iter().map(|known| known.lease.as_str()).collect();
+        let gone = |lease: &&String| !known.contains(lease.as_str());
         let gone: Vec<String> = self.leases.keys().filter(gone).cloned().collect();
         for lease in gone {
             self.leases.remove(&lease);
@@ -141,9 +149,9 @@ impl Sheet {
         for (name, meter) in &*node.inner.shared.meters.by_lease() {
             let name = name.as_str();
             if !self.leases.contains_key(name) {
-                let tap =
-                    Tap { key: self.key(GAPS, &[("lease", name)]), numbers: meter.gaps().tap() };
-                self.leases.insert(name.to_owned(), tap);
+                let (key, numbers) =
+                    (self.key(GAPS, &[("lease", name)]), meter.gaps().tap(GAPS_WAITING));
+                self.leases.insert(name.to_owned(), Tap { key, numbers });
             }
         }
         for lease in leases {

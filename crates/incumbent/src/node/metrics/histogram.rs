@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "metrics")]
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 #[cfg(feature = "metrics")]
 use arc_swap::ArcSwapOption;
@@ -28,10 +28,6 @@ pub(super) const SECONDS: &[f64] =
 
 /// Shares of a whole.
 pub(super) const SHARES: &[f64] = &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
-
-/// So many numbers wait for a recorder at most. Those that come after that are left out there.
-#[cfg(feature = "metrics")]
-const WAITING: usize = 4096;
 
 /// What a histogram is read from. One thread writes it.
 #[derive(Debug)]
@@ -68,14 +64,17 @@ impl Buckets {
         #[cfg(feature = "metrics")]
         if let Some(tap) = &*self.tap.load() {
             // It never waits: who reads too slowly misses some.
-            let _ = tap.try_send(number);
+            if let Err(TrySendError::Disconnected(_)) = tap.try_send(number) {
+                self.tap.store(None);
+            }
         }
     }
 
-    /// Each number that comes from now on, for one reader: the last who asked.
+    /// Each number that comes from now on, for one reader: the last who asked. So many wait for it at
+    /// most, which takes room from now on; those that come after that are left out there.
     #[cfg(feature = "metrics")]
-    pub(super) fn tap(&self) -> Receiver<f64> {
-        let (sender, numbers) = sync_channel(WAITING);
+    pub(super) fn tap(&self, waiting: usize) -> Receiver<f64> {
+        let (sender, numbers) = sync_channel(waiting);
         self.tap.store(Some(Arc::new(sender)));
         numbers
     }
