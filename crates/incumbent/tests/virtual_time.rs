@@ -175,8 +175,8 @@ fn o62_who_has_a_slot_leaves_no_timer_behind() {
         let slots = node.slots("importers", 2).unwrap();
         let mut before = None;
         for _ in 0..20 {
-            let slot = slots.acquire_within(Duration::from_secs(3600)).await.unwrap().unwrap();
-            slot.release().await.unwrap();
+            let taken = process.run(slots.acquire_within(Duration::from_secs(3600)));
+            taken.await.unwrap().unwrap().release().await.unwrap();
             tokio::time::sleep(Duration::from_secs(30)).await;
             let tasks = process.tasks(Thread::Runners);
             assert!(tasks <= *before.get_or_insert(tasks), "{tasks} tasks");
