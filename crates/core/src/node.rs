@@ -118,7 +118,10 @@ impl Elector {
         self.drive_member(now);
         self.farewells.poll(now, &mut self.outbox);
         self.with_leases(|leases, owner| leases.poll(now, owner));
-        self.drive_leader(now);
+        // An incarnation without trust has ended by now, and its leading with it.
+        if let Some(leader) = &mut self.leader {
+            leader.poll(now, &self.config, &mut self.outbox);
+        }
         self.drive_index(now);
         self.drive_sweep(now);
         self.finish_leaving(now);

@@ -188,6 +188,9 @@ impl DutyNode {
         }
         self.follow(now);
         self.core.tell_listed(self.worker.is_listed());
+        if let Some(revision) = self.worker.reported() {
+            self.core.tell_report(revision);
+        }
         self.ride_along();
     }
 
@@ -245,10 +248,18 @@ impl DutyNode {
             Errand::Catalog(hash) => self.cataloged(now, &hash, first_write(answer)),
             // The rest was sent by one incarnation and concerns no other.
             _ if !current => {}
-            Errand::Report => self.reported(now, first_write(answer)),
-            Errand::ReportRead => self.report_read(now, first_read(answer)),
+            Errand::Report => {
+                self.worker.report.wrote(now, first_write(answer), &mut self.random);
+            }
+            Errand::ReportRead => {
+                self.worker.report.read(now, first_read(answer), &mut self.random);
+            }
             Errand::PlaceRead => self.placing_read(now, answer),
-            Errand::PlaceWrite(subject) => self.placing_wrote(now, &subject, first_write(answer)),
+            Errand::PlaceWrite(subject) => {
+                if let Some(placing) = &mut self.placing {
+                    placing.wrote(now, &subject, first_write(answer));
+                }
+            }
         }
     }
 }

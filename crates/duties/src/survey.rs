@@ -11,12 +11,13 @@ use incumbent_planner as planner;
 
 use crate::duty::DutyId;
 use crate::records::{Catalog, DutySpec, Rollout, Roster};
+use incumbent_core::mutant::Planted;
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Ask, Canary, Profile};
 
 pub use basis::{ASKED, LeaderMemory, PlanBasis, loads, prepared};
 pub use deploy::PlanAnswer;
-pub use versions::{Trial, lineages, runs_as, versions};
+pub use versions::{Trial, runs_as, versions};
 
 /// What lists say about a duty, by the version that it needs. Almost every duty has one version, and a map
 /// keeps room for eleven: what it keeps should be small.
@@ -49,6 +50,8 @@ pub struct Survey {
     pub preparing: BTreeMap<DutyId, (MemberId, bool)>,
     /// How to place.
     pub policy: planner::Policy,
+    /// A mistake that is made on purpose.
+    pub planted: Planted,
 }
 
 /// The question, and whom its indexes mean.
@@ -188,6 +191,13 @@ impl Survey {
             (is_asked && from != Some(to)).then_some((duty, from.and_then(node), node(to)?))
         };
         question.duties.iter().zip(&plan.target).filter_map(come_true).collect()
+    }
+
+    /// The name of the node that has this index in a plan.
+    #[must_use]
+    pub fn node_at(&self, question: &Question, at: Option<usize>) -> Option<&str> {
+        let member = question.members.get(at?)?;
+        self.members.get(member).map(|profile| profile.node.as_str())
     }
 
     fn node(&self, id: &MemberId, profile: &Profile, asks: &Asks<'_>) -> planner::PlanNode {

@@ -15,6 +15,7 @@
 //! The lease decides at every line; the roster only asks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::duty::DutyId;
 use crate::records::{Catalog, DutySpec, Failing, Report, Roster};
@@ -84,9 +85,10 @@ pub(crate) struct Worker {
     pub(crate) report: OwnRecord,
     /// The last report that was made.
     made: Option<Report>,
-    /// When to look whether there is something new to report.
+    /// When to look whether there is something new to report: at most once a beat.
     due: Moment,
     last: Moment,
+    beat: Duration,
 }
 
 /// A catalog on its way to the store.
@@ -121,6 +123,7 @@ impl Worker {
             made: None,
             due: Moment::NEVER,
             last: Moment::START,
+            beat: timing.beat,
         }
     }
 
@@ -237,9 +240,9 @@ impl Worker {
     }
 
     /// There may be something to report: soon, and at most once a beat.
-    pub(crate) fn changed(&mut self, now: Moment, timing: &Timing) {
+    pub(crate) fn changed(&mut self, now: Moment) {
         if self.due == Moment::NEVER && self.serves() {
-            self.due = (now + timing.beat / 10).max(self.last + timing.beat);
+            self.due = (now + self.beat / 10).max(self.last + self.beat);
         }
     }
 

@@ -148,15 +148,7 @@ impl Elector {
             }
         }
         if followed.along {
-            self.rider.found(reads.next());
-        }
-    }
-
-    /// Sends what the leader of the cluster wants read or written, if that is us.
-    pub(super) fn drive_leader(&mut self, now: Moment) {
-        // An incarnation without trust has ended by now, and its leading with it.
-        if let Some(leader) = &mut self.leader {
-            leader.poll(now, &self.config, &mut self.outbox);
+            self.rider.found.extend(reads.next().cloned());
         }
     }
 

@@ -41,7 +41,8 @@ impl Elector {
             self.outbox.repeats = self.config.planted.is(Mutant::StampSentTwice);
         }
         if pending.purpose == Purpose::Errand {
-            return self.rider.bring(Brought { id, member: pending.member, answer });
+            let brought = Brought { id, member: pending.member, answer };
+            return self.rider.brought.push_back(brought);
         }
         let answer = answer.as_ref().map_err(|kind| *kind);
         let sent = pending.sent;
@@ -104,7 +105,7 @@ impl Elector {
         }
         if let Ok(reply) = answer {
             self.observe_board(reply.reads.first());
-            self.rider.found(reply.reads.get(1));
+            self.rider.found.extend(reply.reads.get(1).cloned());
             if planted.is(Mutant::ElectedTwice) {
                 self.announce_again();
             }

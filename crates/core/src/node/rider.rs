@@ -24,8 +24,9 @@ pub(super) struct Rider {
     pub(super) unlisted: bool,
     /// How many incarnations have ended.
     endings: u64,
-    brought: VecDeque<Brought>,
-    found: VecDeque<Found>,
+    /// What came back of errands, and what was found along with beats.
+    pub(super) brought: VecDeque<Brought>,
+    pub(super) found: VecDeque<Found>,
 }
 
 /// The reply to an errand, or the error that came instead.
@@ -40,14 +41,6 @@ pub struct Brought {
 }
 
 impl Rider {
-    pub(super) fn bring(&mut self, brought: Brought) {
-        self.brought.push_back(brought);
-    }
-
-    pub(super) fn found(&mut self, found: Option<&Found>) {
-        self.found.extend(found.cloned());
-    }
-
     pub(super) fn end(&mut self) {
         self.along = None;
         self.endings += 1;

@@ -4,32 +4,29 @@ use std::collections::BTreeSet;
 
 use incumbent_core::leader::WantedWrite;
 use incumbent_core::records::Profile;
-use incumbent_core::store::{ErrorKind, Lane, Outcome, Reply, Write};
+use incumbent_core::store::{ErrorKind, Lane, Reply, Write};
 use incumbent_core::{LeaseName, Moment};
 
 use super::{DutyNode, Errand};
 use crate::event::DutyEvent;
 use crate::placing::{
-    Placing, PlacingStep, PlanFailure, Planned, Planning, PlanningId, Round, Subject, Writes,
+    Placing, PlacingStep, PlanFailure, Planned, Planning, PlanningId, Round, Writes,
 };
 
 impl DutyNode {
     /// Sends what placing wants read or written, if this node leads the cluster.
     pub(super) fn drive_placing(&mut self, now: Moment) {
-        let Some((step, missing)) = self.placed(now, |placing, round| {
-            let step = placing.step(round);
+        let Some((placing, round)) = self.round(now) else { return };
+        let step = placing.step(&round);
+        let mut missing = BTreeSet::new();
+        // Nearly always none is, and this is asked whenever anything happens.
+        if placing.misses_any() {
             let misses = |profile: &Profile| {
                 profile.families.values().any(|family| placing.misses(&family.catalogs))
             };
-            if !placing.misses_any() {
-                // As nearly always, and this is asked whenever anything happens.
-                return (step, BTreeSet::new());
-            }
             let living = round.leader.living().filter(|(_, _, profile)| misses(profile));
-            (step, living.map(|(id, _, _)| id.clone()).collect())
-        }) else {
-            return;
-        };
+            missing.extend(living.map(|(id, _, _)| id.clone()));
+        }
         self.core.tell_missing(missing);
         match step {
             None => {}
@@ -50,7 +47,8 @@ impl DutyNode {
         self.plannings += 1;
         let id = PlanningId(self.plannings);
         // What is planned doesn't depend on the time.
-        self.placed(Moment::START, |placing, round| placing.next_planning(round, id))?
+        let (placing, round) = self.round(Moment::START)?;
+        placing.next_planning(&round, id)
     }
 
     /// Takes in a plan, or why it could not be made. To be followed by [`Self::poll`].
@@ -58,20 +56,17 @@ impl DutyNode {
         if !self.core.is_trusted(now) {
             return;
         }
-        match self.placed(now, |placing, round| placing.planned(round, id, result)) {
-            None => {}
-            Some(Ok(writes)) => self.write_placing(now, writes),
-            Some(Err(PlanFailure { reason, again_in })) => {
+        let Some((placing, round)) = self.round(now) else { return };
+        match placing.planned(&round, id, result) {
+            Ok(writes) => self.write_placing(now, writes),
+            Err(PlanFailure { reason, again_in }) => {
                 self.say(DutyEvent::PlanningFailed { reason, again_in });
             }
         }
     }
 
-    fn placed<T>(
-        &mut self,
-        now: Moment,
-        act: impl FnOnce(&mut Placing, &Round<'_>) -> T,
-    ) -> Option<T> {
+    /// What this node places, and what it goes by now, if it leads the cluster.
+    fn round(&mut self, now: Moment) -> Option<(&mut Placing, Round<'_>)> {
         let (leader, own) = (self.core.leading()?, self.core.member()?);
         let config = self.core.config();
         let round = Round {
@@ -84,7 +79,7 @@ impl DutyNode {
             max_value: config.max_value,
             planted: config.planted,
         };
-        Some(act(self.placing.as_mut()?, &round))
+        Some((self.placing.as_mut()?, round))
     }
 
     fn write_placing(&mut self, now: Moment, writes: Writes) {
@@ -102,17 +97,6 @@ impl DutyNode {
         placing.was_read(now, answer, self.core.config().planted);
         if let Some(term) = placing.superseded() {
             self.core.outdated(now, &LeaseName::leader(), term);
-        }
-    }
-
-    pub(super) fn placing_wrote(
-        &mut self,
-        now: Moment,
-        subject: &Subject,
-        outcome: Result<&Outcome, ErrorKind>,
-    ) {
-        if let Some(placing) = &mut self.placing {
-            placing.wrote(now, subject, outcome);
         }
     }
 }

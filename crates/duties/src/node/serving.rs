@@ -60,7 +60,7 @@ impl DutyNode {
                 DutyStatus::Active | DutyStatus::Done => status,
             };
             self.worker.statuses.insert(duty.clone(), status);
-            self.changed(now);
+            self.worker.changed(now);
         }
     }
 
@@ -68,7 +68,7 @@ impl DutyNode {
     pub fn tell_progress(&mut self, now: Moment, duty: &DutyId, text: &str) {
         if self.core.held(&duty.lease()).is_some() {
             self.worker.progress.insert(duty.clone(), text.chars().take(200).collect());
-            self.changed(now);
+            self.worker.changed(now);
         }
     }
 
@@ -76,7 +76,7 @@ impl DutyNode {
     pub fn tell_prepared(&mut self, now: Moment, duty: &DutyId, result: Result<(), String>) {
         let short = |error: String| error.chars().take(200).collect();
         if self.worker.prepared(duty, result.map_err(short)) {
-            self.changed(now);
+            self.worker.changed(now);
         }
     }
 
@@ -84,17 +84,13 @@ impl DutyNode {
     pub fn tell_load(&mut self, now: Moment, load: u64) {
         if self.worker.load != load {
             self.worker.load = load;
-            self.changed(now);
+            self.worker.changed(now);
         }
     }
 
     /// The duties that the leader wants here.
     pub fn wanted_duties(&self) -> impl Iterator<Item = &DutyId> {
         self.worker.wanted.iter()
-    }
-
-    fn changed(&mut self, now: Moment) {
-        self.worker.changed(now, &self.core.config().timing);
     }
 
     pub(super) fn drive_worker(&mut self, now: Moment) {
@@ -195,7 +191,7 @@ impl DutyNode {
         for duty in orders.forget {
             self.say(DutyEvent::Unprepare { duty });
         }
-        self.changed(now);
+        self.worker.changed(now);
     }
 
     /// Something became of the lease of a duty.
@@ -205,7 +201,7 @@ impl DutyNode {
                 self.worker.statuses.remove(&duty);
                 self.worker.progress.remove(&duty);
             }
-            self.changed(now);
+            self.worker.changed(now);
         }
     }
 
@@ -223,21 +219,5 @@ impl DutyNode {
             Ok(_) => PostingStage::There,
             Err(_) => PostingStage::Due(now + pause),
         };
-    }
-
-    pub(super) fn reported(&mut self, now: Moment, outcome: Result<&Outcome, ErrorKind>) {
-        self.worker.report.wrote(now, outcome, &mut self.random);
-        self.announce_report();
-    }
-
-    pub(super) fn report_read(&mut self, now: Moment, found: Result<&Found, ErrorKind>) {
-        self.worker.report.read(now, found, &mut self.random);
-        self.announce_report();
-    }
-
-    fn announce_report(&mut self) {
-        if let Some(revision) = self.worker.reported() {
-            self.core.tell_report(revision);
-        }
     }
 }

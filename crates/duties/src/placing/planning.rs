@@ -111,8 +111,7 @@ impl Planning {
     /// Makes the plan. It depends on nothing but what is in here.
     #[must_use]
     pub fn run(mut self) -> Planned {
-        let duties = self.duties();
-        let mut survey = self.survey(&duties);
+        let mut survey = self.survey();
         self.give_up(&mut survey);
         let mut answer = self.ask(&survey);
         let forgiven = self.forgive(&answer.question, &answer.plan);
@@ -138,19 +137,15 @@ impl Planning {
             unplaced: plan.unplaced.len() + cut.len(),
             incomplete: self.lists_missing,
             lists: self.lists.into_keys().collect(),
-            duties,
+            duties: survey.duties,
         }
     }
 
-    /// The duties that living members know.
-    fn duties(&self) -> Arc<KnownDuties> {
-        if self.up_to_date {
-            return Arc::clone(&self.known);
-        }
-        Arc::new(self.basis().duties())
-    }
-
-    fn survey(&self, duties: &Arc<KnownDuties>) -> Survey {
+    /// All that the plan depends on. The duties are put together only where that was not done before.
+    fn survey(&self) -> Survey {
+        let basis = self.basis();
+        let duties =
+            if self.up_to_date { Arc::clone(&self.known) } else { Arc::new(basis.duties()) };
         let rebalance =
             if self.may_rebalance { self.placement.limits(duties.len()) } else { Rebalance::Not };
         let policy = planner::Policy {
@@ -158,11 +153,11 @@ impl Planning {
             families: self.placement.families.clone(),
             rebalance,
         };
-        self.basis().survey_of(Arc::clone(duties), policy)
+        basis.survey_of(duties, policy)
     }
 
     /// What the plan goes by: records, as the leader keeps them, and what it remembers beside them.
-    pub(super) fn basis(&self) -> PlanBasis<'_> {
+    fn basis(&self) -> PlanBasis<'_> {
         PlanBasis {
             members: self.members.iter().map(|(id, it)| (id, it.as_ref())).collect(),
             leader: Some(&self.own),
@@ -194,7 +189,7 @@ impl Planning {
     /// The answer, and what a planted mistake makes of it.
     fn ask(&self, survey: &Survey) -> PlanAnswer {
         let room = survey.room(self.max_value);
-        survey.answer_planted(self.planted, room, &|situation| {
+        survey.answer(room, &|situation| {
             if !self.planted.is(Mutant::CapabilityIgnored) {
                 return planner::plan(situation);
             }
@@ -345,10 +340,7 @@ impl Planning {
         let before = self.moves.content.clone().unwrap_or_else(|| Moves::none(self.term));
         let mut moves = before.clone();
         let duty = |at: usize| question.duties.get(at).cloned();
-        let name = |at: Option<usize>| {
-            let id = question.members.get(at?)?;
-            survey.members.get(id).map(|profile| profile.node.clone())
-        };
+        let name = |at| survey.node_at(question, at).map(ToOwned::to_owned);
         // Most plans place everything, and what a roster has room for takes a look at each duty.
         let room = (!plan.unplaced.is_empty()).then(|| survey.room(self.max_value)).flatten();
         let limit = room.map_or_else(String::new, |room| {
@@ -407,8 +399,7 @@ impl Planning {
     ) -> Vec<(Key, Version, Vec<u8>)> {
         let target = |duty: &str| {
             let at = question.duties.iter().position(|known| known.as_str() == duty)?;
-            let id = question.members.get((*plan.target.get(at)?)?)?;
-            survey.members.get(id).map(|profile| profile.node.as_str())
+            survey.node_at(question, *plan.target.get(at)?)
         };
         let mut obeyed = Vec::new();
         for (key, version, intent) in &self.intents {

@@ -92,6 +92,7 @@ impl PlanBasis<'_> {
             preparing: self.preparing(),
             duties,
             policy,
+            planted: self.planted,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::duty::DutyId;
 use crate::records::DutySpec;
 use crate::survey::versions::{Trial, is_able, rank, runs_as};
 use crate::version::Lineage;
-use incumbent_core::mutant::{Mutant, Planted};
+use incumbent_core::mutant::Mutant;
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{FamilyProfile, Profile};
 
@@ -34,15 +34,6 @@ impl Survey {
     /// names more duties than there is [room](Self::room) for.
     #[must_use]
     pub fn answer(&self, room: Option<u32>, plan: &dyn Fn(&Situation) -> Plan) -> PlanAnswer {
-        self.answer_planted(Planted::default(), room, plan)
-    }
-
-    pub(crate) fn answer_planted(
-        &self,
-        planted: Planted,
-        room: Option<u32>,
-        plan: &dyn Fn(&Situation) -> Plan,
-    ) -> PlanAnswer {
         let lineages = self.lineages();
         let trial = |(family, lineage): (&&'_ str, &Lineage)| {
             Some(((*family).to_owned(), self.trial(family, lineage)?))
@@ -51,7 +42,7 @@ impl Survey {
         let asks = Asks::sort(&self.asks);
         let held = asks.held.iter().copied();
         let held = held.map(|it| (it, self.newest_run(it, lineages.get(it)))).collect();
-        Deploy { survey: self, asks, lineages, trials, held, room, planted }.answer(plan)
+        Deploy { survey: self, asks, lineages, trials, held, room }.answer(plan)
     }
 
     fn newest_run(&self, family: &str, lineage: Option<&Lineage>) -> Option<usize> {
@@ -73,7 +64,6 @@ struct Deploy<'a> {
     held: BTreeMap<&'a str, Option<usize>>,
     /// How many duties a roster can name, if it is fewer than there are.
     room: Option<u32>,
-    planted: Planted,
 }
 
 /// What a duty may run as.
@@ -126,7 +116,7 @@ impl<'a> Deploy<'a> {
     /// What an operator asked to move is imagined to be there already. If it goes elsewhere after all, it
     /// comes from where it is: there its lease may be held, and nowhere else.
     fn name_origins(&self, answer: &mut PlanAnswer) {
-        if self.asks.moves.is_empty() || self.planted.is(Mutant::AskedIsThere) {
+        if self.asks.moves.is_empty() || self.survey.planted.is(Mutant::AskedIsThere) {
             return;
         }
         let Question { members, duties, .. } = &answer.question;
@@ -153,7 +143,7 @@ impl<'a> Deploy<'a> {
         let current = home.and_then(|home| survey.runs_as(home, id, specs, lineage));
         // A version that is held back, or on trial, isn't for those that merely lost their node.
         let held = self.asks.held.contains(family);
-        if self.planted.is(Mutant::NewestVersionOnly) {
+        if survey.planted.is(Mutant::NewestVersionOnly) {
             order.sort_by_key(|spec| Reverse(rank(spec)));
             order.truncate(1);
             return Choice { order, at: 0, next: None, evades: false };
@@ -312,7 +302,7 @@ impl<'a> Deploy<'a> {
         id: &DutyId,
         there: Option<&(MemberId, bool)>,
     ) -> bool {
-        if self.planted.is(Mutant::OldStoppedBeforePrepared) {
+        if self.survey.planted.is(Mutant::OldStoppedBeforePrepared) {
             return true;
         }
         let profile = self.survey.members.get(member);

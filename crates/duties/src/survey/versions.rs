@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Asks, Descriptions, Survey};
 use crate::duty::DutyId;
-use crate::records::{DutySpec, Rollout};
+use crate::records::DutySpec;
 use crate::version::Lineage;
 use incumbent_core::names::MemberId;
 use incumbent_core::records::{Canary, FamilyProfile, Profile};
@@ -28,7 +28,16 @@ impl Survey {
     /// The order of the versions of each family that names any.
     #[must_use]
     pub fn lineages(&self) -> BTreeMap<&str, Lineage> {
-        lineages(&self.members, &self.duties, &self.rollout)
+        let none = BTreeMap::new();
+        let mut lineages = BTreeMap::new();
+        for (family, versions) in versions(self.members.values(), &self.duties) {
+            let known = self.rollout.families.get(family);
+            let appeared = known.map_or(&none, |known| &known.appeared);
+            let declared = self.served(family).map(|(_, served)| served.order.as_slice());
+            let lineage = Lineage::new(&versions.into_keys().collect(), declared, appeared);
+            lineages.insert(family, lineage);
+        }
+        lineages
     }
 
     /// What a duty runs as on a node, or would: the newest of its versions that the node can run.
@@ -98,25 +107,6 @@ impl Survey {
     fn served(&self, family: &str) -> impl Iterator<Item = (&MemberId, &FamilyProfile)> {
         self.members.iter().filter_map(move |(id, it)| Some((id, it.families.get(family)?)))
     }
-}
-
-/// The order of the versions of each family that names any.
-#[must_use]
-pub fn lineages<'a>(
-    members: &'a BTreeMap<MemberId, Profile>,
-    duties: &'a BTreeMap<DutyId, Descriptions>,
-    rollout: &Rollout,
-) -> BTreeMap<&'a str, Lineage> {
-    let none = BTreeMap::new();
-    let mut lineages = BTreeMap::new();
-    for (family, versions) in versions(members.values(), duties) {
-        let served = members.values().filter_map(|profile| profile.families.get(family));
-        let known = rollout.families.get(family);
-        let appeared = known.map_or(&none, |known| &known.appeared);
-        let declared = served.map(|served| served.order.as_slice());
-        lineages.insert(family, Lineage::new(&versions.into_keys().collect(), declared, appeared));
-    }
-    lineages
 }
 
 /// What a duty runs as, or would, where a family is served so.

@@ -3,7 +3,7 @@
 
 use incumbent_core::keys;
 use incumbent_core::names;
-use incumbent_core::records::{Ask, Content, Intent, IntentState, Unreadable, sift};
+use incumbent_core::records::{Ask, Content, Intent, IntentState, sift};
 use incumbent_core::store::{Expect, Record};
 use incumbent_duties::DutyId;
 use serde::Serialize;
@@ -146,7 +146,7 @@ impl Cluster {
     /// If the store can't be reached.
     pub async fn intents(&self) -> Result<Vec<Intent>, ClusterError> {
         let this = self.clone();
-        let (open, _) = self.run(async move { this.open_intents().await }).await?;
+        let open = self.run(async move { this.open_intents().await }).await?;
         let mut open: Vec<Intent> = open.into_iter().map(|(intent, _)| intent).collect();
         open.sort_by(oldest_first);
         Ok(open)
@@ -205,7 +205,7 @@ impl Cluster {
 
     async fn open_ask(&self, ask: Ask) -> Result<Asked, ClusterError> {
         let unknown = self.unknown(&ask).await?;
-        let (open, _) = self.open_intents().await?;
+        let open = self.open_intents().await?;
         if let Some((there, _)) = open.iter().find(|(intent, _)| intent.ask == ask) {
             return Ok(Asked { intents: vec![there.id.clone()], unknown, leader: None });
         }
@@ -230,7 +230,7 @@ impl Cluster {
     ) -> Result<Vec<String>, ClusterError> {
         let mut ids = Vec::new();
         for _ in 0..ATTEMPTS {
-            let (open, _) = self.open_intents().await?;
+            let open = self.open_intents().await?;
             let mut refused = false;
             for (mut intent, stored) in open.into_iter().filter(|(intent, _)| which(intent)) {
                 intent.state = IntentState::Done;
@@ -249,19 +249,11 @@ impl Cluster {
         Err(ClusterError::Contended { key: keys::intents().as_str().to_owned() })
     }
 
-    /// What is asked for, and what of that can't be read.
-    pub(super) async fn open_intents(
-        &self,
-    ) -> Result<(Vec<(Intent, Record)>, Vec<Unreadable>), ClusterError> {
-        let (mut open, mut unreadable) = (Vec::new(), Vec::new());
-        for stored in self.read_prefix(keys::intents()).await? {
-            match Intent::read(&stored) {
-                Ok(intent) if intent.state == IntentState::Open => open.push((intent, stored)),
-                Ok(_) => {}
-                Err(flaw) => unreadable.push(flaw),
-            }
-        }
-        Ok((open, unreadable))
+    /// What is asked for. What can't be read is not among it.
+    async fn open_intents(&self) -> Result<Vec<(Intent, Record)>, ClusterError> {
+        let stored = self.read_prefix(keys::intents()).await?.into_iter();
+        let read = stored.filter_map(|stored| Some((Intent::read(&stored).ok()?, stored)));
+        Ok(read.filter(|(intent, _)| intent.state == IntentState::Open).collect())
     }
 
     /// What an ask names that nobody knows.

@@ -96,9 +96,7 @@ impl Cluster {
     /// # Errors
     /// If the store can't be reached or a record can't be read.
     pub async fn duties(&self) -> Result<Vec<DutyStanding>, ClusterError> {
-        let this = self.clone();
-        let picture = self.run(async move { this.read_picture().await }).await?;
-        Ok(picture.standings())
+        Ok(self.picture().await?.standings())
     }
 
     /// All duties, their last moves, what nodes said about their load, and what operators ask for:
@@ -107,8 +105,7 @@ impl Cluster {
     /// # Errors
     /// If the store can't be reached or a record can't be read.
     pub async fn workload(&self) -> Result<Workload, ClusterError> {
-        let this = self.clone();
-        let picture = self.run(async move { this.read_picture().await }).await?;
+        let picture = self.picture().await?;
         let living = |member: &&MemberId| picture.members.contains_key(*member);
         let loads = picture.reports.iter().filter(|(member, _)| living(member));
         Ok(Workload {
@@ -125,8 +122,8 @@ impl Cluster {
     /// # Errors
     /// If the name is not valid, the store can't be reached or a record can't be read.
     pub async fn duty(&self, duty: &str) -> Result<Option<DutyStanding>, ClusterError> {
-        let (this, duty) = (self.clone(), DutyId::parse(duty)?);
-        let picture = self.run(async move { this.read_picture().await }).await?;
+        let duty = DutyId::parse(duty)?;
+        let picture = self.picture().await?;
         let known = picture.duties.contains_key(&duty) || picture.holder(&duty).is_some();
         Ok(known.then(|| picture.standing(&duty)))
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::mutant::Planted;
 use incumbent_core::records::{
-    Ask, Content, Intent, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable, sift,
+    Ask, Content, Intent, IntentState, LeaseRecord, MemberRecord, MemberState, Profile, Unreadable,
+    sift,
 };
 use incumbent_core::store::{Exchange, Found, Key, Lane, Read, Record};
 use incumbent_core::{LeaseName, MemberId, keys};
@@ -48,10 +49,17 @@ pub(super) struct Picture {
 }
 
 impl Cluster {
+    /// The same as [`Self::read_picture`], for who is not on incumbent's thread.
+    pub(super) async fn picture(&self) -> Result<Picture, ClusterError> {
+        let this = self.clone();
+        self.run(async move { this.read_picture().await }).await
+    }
+
     pub(super) async fn read_picture(&self) -> Result<Picture, ClusterError> {
         let key = |key| Read::Key { key, unless: None };
         // Leases before members: a member that is read later is at least as new as what names it.
         let reads = vec![
+            Read::Prefix(keys::intents()),
             Read::Prefix(keys::duty_leases()),
             Read::Prefix(keys::rosters()),
             Read::Prefix(keys::reports()),
@@ -62,12 +70,13 @@ impl Cluster {
             key(keys::moves()),
             key(keys::rollout()),
         ];
-        let (intents, mut unreadable) = self.open_intents().await?;
-        let mut intents: Vec<Intent> = intents.into_iter().map(|(intent, _)| intent).collect();
-        intents.sort_by(oldest_first);
-        let broken = &mut unreadable;
         let reply = self.exchange(Lane::Watch, Exchange { writes: Vec::new(), reads }).await?;
         let mut found = reply.reads.into_iter();
+        let mut unreadable = Vec::new();
+        let broken = &mut unreadable;
+        let mut intents: Vec<Intent> = sift(&records(found.next())?, broken);
+        intents.retain(|intent| intent.state == IntentState::Open);
+        intents.sort_by(oldest_first);
         let leases: Vec<LeaseRecord> = sift(&records(found.next())?, broken);
         let rosters: Vec<Roster> = sift(&records(found.next())?, broken);
         let reports: Vec<Report> = sift(&records(found.next())?, broken);
@@ -111,7 +120,7 @@ impl Cluster {
             members: living,
             unreadable,
         };
-        let survey = picture.survey(incumbent_planner::Policy::default());
+        let survey = picture.basis().survey(incumbent_planner::Policy::default());
         let lineages = survey.lineages().into_iter();
         picture.lineages = lineages.map(|(family, it)| (family.to_owned(), it)).collect();
         Ok(picture)
@@ -177,11 +186,6 @@ impl Picture {
             memory: if self.is_placed() { LeaderMemory::default() } else { self.inherited() },
             planted: Planted::default(),
         }
-    }
-
-    /// All that a plan depends on.
-    pub(super) fn survey(&self, policy: incumbent_planner::Policy) -> Survey {
-        self.basis().survey(policy)
     }
 
     /// The plan that the leader would make of it.

@@ -87,11 +87,6 @@ impl Cluster {
         Ok(preview(&self.picture().await?, strategy))
     }
 
-    async fn picture(&self) -> Result<Picture, ClusterError> {
-        let this = self.clone();
-        self.run(async move { this.read_picture().await }).await
-    }
-
     /// Why a duty (`family/name`) runs where it runs, or why it doesn't; nothing if nobody knows
     /// it.
     ///
@@ -103,12 +98,13 @@ impl Cluster {
         if !picture.duties.contains_key(&duty) && picture.holder(&duty).is_none() {
             return Ok(None);
         }
-        let mut lines = vec![picture.standing_line(&duty)];
+        let standing = picture.standing(&duty);
+        let mut lines = vec![standing_line(&standing)];
         lines.extend(picture.ask_lines(&duty));
         lines.extend(picture.avoided_line(&duty));
         lines.extend(picture.version_lines(&duty));
         lines.extend(plan_lines(&picture, &duty));
-        Ok(Some(Explanation { duty: picture.standing(&duty), lines }))
+        Ok(Some(Explanation { duty: standing, lines }))
     }
 
     /// The last moves of duties, oldest first. Some hundred are kept.
@@ -141,14 +137,6 @@ impl Picture {
         }
         let said = format!("the leader places {}", unknown.join(", and "));
         (strategy.unwrap_or_default(), (!unknown.is_empty()).then_some(said))
-    }
-
-    fn standing_line(&self, duty: &DutyId) -> String {
-        let standing = self.standing(duty);
-        match &standing.node {
-            Some(node) => format!("{duty} is {} on {node}", standing.condition),
-            None => format!("{duty} is {}", standing.condition),
-        }
     }
 
     fn ask_lines(&self, duty: &DutyId) -> Vec<String> {
@@ -191,6 +179,12 @@ impl Picture {
     }
 }
 
+fn standing_line(standing: &DutyStanding) -> String {
+    let DutyStanding { id, condition, node, .. } = standing;
+    let on = node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
+    format!("{id} is {condition}{on}")
+}
+
 /// What a plan made now would do with the duty, and why it isn't on each other node.
 fn plan_lines(picture: &Picture, duty: &DutyId) -> Vec<String> {
     let (strategy, unknown) = picture.strategy();
@@ -206,7 +200,7 @@ fn preview(picture: &Picture, strategy: Strategy) -> Preview {
     let (survey, question, plan) = planned(picture, strategy);
     let duty = |at: usize| question.duties.get(at).cloned();
     let moves = plan.moves.iter().filter_map(|step| {
-        let node = |at| node_name(&survey, &question, at);
+        let node = |at| survey.node_at(&question, at).map(ToOwned::to_owned);
         let (from, to) = (node(step.from), node(step.to));
         Some(PlannedMove { duty: duty(step.duty)?, from, to, why: step.why.to_string() })
     });
@@ -226,14 +220,9 @@ fn preview(picture: &Picture, strategy: Strategy) -> Preview {
 
 fn planned(picture: &Picture, strategy: Strategy) -> (Survey, Question, Plan) {
     let policy = Policy { strategy, rebalance: Rebalance::UNLIMITED, ..Policy::default() };
-    let survey = picture.survey(policy);
+    let survey = picture.basis().survey(policy);
     let PlanAnswer { question, plan, .. } = picture.answer(&survey);
     (survey, question, plan)
-}
-
-fn node_name(survey: &Survey, question: &Question, at: Option<usize>) -> Option<String> {
-    let member = question.members.get(at?)?;
-    survey.members.get(member).map(|profile| profile.node.clone())
 }
 
 impl fmt::Display for Explanation {

@@ -79,8 +79,7 @@ impl Cluster {
     /// # Errors
     /// If the store can't be reached or a record can't be read.
     pub async fn rollouts(&self) -> Result<Vec<RolloutStanding>, ClusterError> {
-        let this = self.clone();
-        let picture = self.run(async move { this.read_picture().await }).await?;
+        let picture = self.picture().await?;
         let lineages = picture.lineages.iter();
         Ok(lineages.map(|(family, lineage)| picture.rollout_of(family, lineage)).collect())
     }
@@ -148,8 +147,7 @@ impl Cluster {
         ask: impl FnOnce(String, String) -> Ask,
     ) -> Result<Asked, ClusterError> {
         check_family(family)?;
-        let this = self.clone();
-        let picture = self.run(async move { this.read_picture().await }).await?;
+        let picture = self.picture().await?;
         let newest = picture.lineages.get(family).and_then(Lineage::newest);
         match newest {
             Some(newest) => self.ask(ask(family.to_owned(), newest.to_owned())).await,
@@ -170,7 +168,8 @@ impl Picture {
             order.iter().map(|version| self.version_of(family, *version, known)).collect();
         let newest = lineage.newest().map(ToOwned::to_owned);
         let listed = of_family().filter(|(_, specs)| specs.contains_key(&newest)).count();
-        let trial = self.survey(incumbent_planner::Policy::default()).trial(family, lineage);
+        let survey = self.basis().survey(incumbent_planner::Policy::default());
+        let trial = survey.trial(family, lineage);
         let mut standing = RolloutStanding {
             family: family.to_owned(),
             basis: lineage.basis(),
@@ -239,7 +238,7 @@ impl Picture {
         if standing.trial.is_some() {
             return RolloutState::OnTrial;
         }
-        let survey = self.survey(incumbent_planner::Policy::default());
+        let survey = self.basis().survey(incumbent_planner::Policy::default());
         let planned = self.answer(&survey).plan;
         let deployed =
             |step: &incumbent_planner::PlanMove| step.why == incumbent_planner::Why::Deployed;

@@ -24,12 +24,36 @@ impl Driver {
         let mut reacted = false;
         while let Some(event) = self.core.next_event() {
             reacted = true;
-            self.act(event);
+            match event {
+                DutyEvent::Core(event) => self.act(event),
+                DutyEvent::Prepare { duty } => self.prepare(duty),
+                DutyEvent::Unprepare { duty } => self.unprepare(&duty),
+                DutyEvent::TooLarge { family, duty, most } => {
+                    tracing::error!(
+                        node = self.name(),
+                        action = "serve",
+                        family,
+                        duty,
+                        most,
+                        "the duty isn't run: its description doesn't fit into a record of this store; give it fewer parts or labels"
+                    );
+                }
+                DutyEvent::PlanningFailed { reason, again_in } => {
+                    tracing::warn!(
+                        node = self.name(),
+                        action = "plan",
+                        reason,
+                        again_in_ms = again_in.as_millis() as u64,
+                        "duties stay where they are"
+                    );
+                }
+            }
         }
         reacted
     }
 
-    fn act_on_core(&mut self, event: ElectionEvent) {
+    /// Acts on what became of the member, its leases and its cluster.
+    fn act(&mut self, event: ElectionEvent) {
         match event {
             ElectionEvent::Joined { member } => self.joined(member),
             ElectionEvent::Elected { lease, term, member } => self.elected(lease, term, member),
@@ -75,33 +99,6 @@ impl Driver {
             ElectionEvent::Left => self.member_left(),
             ElectionEvent::Unreadable(unreadable) => {
                 tracing::warn!(node = self.name(), action = "read", %unreadable, "a record can't be read, and nothing is concluded from it");
-            }
-        }
-    }
-
-    fn act(&mut self, event: DutyEvent) {
-        match event {
-            DutyEvent::Core(event) => self.act_on_core(event),
-            DutyEvent::Prepare { duty } => self.prepare(duty),
-            DutyEvent::Unprepare { duty } => self.unprepare(&duty),
-            DutyEvent::TooLarge { family, duty, most } => {
-                tracing::error!(
-                    node = self.name(),
-                    action = "serve",
-                    family,
-                    duty,
-                    most,
-                    "the duty isn't run: its description doesn't fit into a record of this store; give it fewer parts or labels"
-                );
-            }
-            DutyEvent::PlanningFailed { reason, again_in } => {
-                tracing::warn!(
-                    node = self.name(),
-                    action = "plan",
-                    reason,
-                    again_in_ms = again_in.as_millis() as u64,
-                    "duties stay where they are"
-                );
             }
         }
     }

@@ -1,10 +1,9 @@
 //! One exchange with a store, within its limits and its deadline.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use incumbent_core::Moment;
-use incumbent_core::store::{ErrorKind, Exchange, Lane, Reply, Store, StoreError};
+use incumbent_core::store::{Answer, ErrorKind, Exchange, Lane, Reply, Store, StoreError};
 
 use crate::driver::obstacles::LockWait;
 use crate::driver::{clock, thread};
@@ -20,7 +19,12 @@ pub(crate) async fn send(
     deadline: Moment,
 ) -> Result<Reply, StoreError> {
     let mut wait = LockWait::of(lane, &exchange);
-    let mut sending = pin!(send_parts(&*store, &cluster, lane, exchange));
+    let limit = store.capabilities().max_operations.max(1);
+    let mut sending: Answer<'_> = if exchange.writes.len() + exchange.reads.len() <= limit {
+        store.exchange(&cluster, lane, exchange)
+    } else {
+        Box::pin(send_parts(&*store, &cluster, lane, exchange, limit))
+    };
     loop {
         let ask_at = wait.as_ref().map_or(Moment::NEVER, LockWait::ask_at);
         let answer = tokio::select! {
@@ -43,16 +47,14 @@ pub(crate) async fn send(
     }
 }
 
+/// Sends what is more than so many operations, one part after the other.
 async fn send_parts(
     store: &dyn Store,
     cluster: &str,
     lane: Lane,
     mut exchange: Exchange,
+    limit: usize,
 ) -> Result<Reply, StoreError> {
-    let limit = store.capabilities().max_operations.max(1);
-    if exchange.writes.len() + exchange.reads.len() <= limit {
-        return store.exchange(cluster, lane, exchange).await;
-    }
     let mut whole = Reply::default();
     while !exchange.writes.is_empty() || !exchange.reads.is_empty() {
         let writes: Vec<_> = exchange.writes.drain(..limit.min(exchange.writes.len())).collect();

@@ -7,7 +7,7 @@ use incumbent_core::{LeaseName, Moment};
 use incumbent_duties::{Planned, Planning, PlanningId};
 
 use super::Driver;
-use crate::driver::command::{Command, Commands};
+use crate::driver::command::Command;
 use crate::driver::mutant::{DriverMutant, planted};
 use crate::driver::{clock, panic, thread};
 
@@ -69,7 +69,11 @@ impl Driver {
             return Err(format!("{MOST_HUNG} plans have not returned; another node is to plan"));
         }
         let (id, commands) = (planning.id, self.commands.clone());
-        let plan = move || make(planning, &commands);
+        let plan = move || {
+            let made = panic::contain(|| planning.run());
+            let result = made.map_err(|said| format!("it panicked: {said}"));
+            commands.send(Command::Planned { id, result: Box::new(result) });
+        };
         let started = match planted(DriverMutant::PlannedOnTheBeat) {
             true => {
                 plan();
@@ -115,11 +119,4 @@ impl Driver {
 /// How long a plan may take. A ttl below 3 s is for tests, which don't wait so long.
 fn limit(ttl: Duration) -> Duration {
     if ttl < Duration::from_secs(3) { ttl * 5 } else { (ttl * 4).max(Duration::from_secs(60)) }
-}
-
-fn make(planning: Planning, commands: &Commands) {
-    let id: PlanningId = planning.id;
-    let result = panic::contain(|| planning.run());
-    let result = result.map_err(|said| format!("it panicked: {said}"));
-    commands.send(Command::Planned { id, result: Box::new(result) });
 }

@@ -27,8 +27,12 @@ pub(super) struct DutyList {
 }
 
 impl DutyList {
-    pub(super) fn new(family: Arc<FamilyRuntime>, commands: Commands) -> Self {
-        Self { family, commands, duties: Mutex::new(Some(BTreeMap::new())) }
+    pub(super) fn new(
+        family: Arc<FamilyRuntime>,
+        commands: Commands,
+        duties: Vec<DutySpec>,
+    ) -> Self {
+        Self { family, commands, duties: Mutex::new(Some(by_name(duties))) }
     }
 
     /// Checks names before anything is changed.

@@ -144,25 +144,23 @@ impl Node {
         }
         let (workers, margin) = (self.inner.workers.clone(), self.inner.timing.margin);
         let (runtime, duties, refresh) = family.set_up(workers.clone(), margin);
-        if let List::Fixed(duties) = &duties {
-            list::check(&name, duties)?;
-        }
+        let (duties, compute) = match duties {
+            List::Fixed(duties) => (duties, None),
+            List::Computed(compute) => (Vec::new(), Some(compute)),
+        };
+        list::check(&name, &duties)?;
         if !self.inner.families.claim(&name) {
             return Err(ServeError::Duplicate { family: name });
         }
-        let list = Arc::new(DutyList::new(Arc::new(runtime), self.inner.commands.clone()));
-        let stop = CancellationToken::new();
-        match duties {
-            List::Fixed(duties) if !duties.is_empty() => list.replace(duties),
-            List::Fixed(_) => list.serve(),
-            List::Computed(compute) => {
-                list.serve();
-                let (list, stop) = (Arc::clone(&list), stop.clone());
-                let compute = Foreign::new(compute);
-                let computing = Computing { list, compute, refresh, workers, stop };
-                thread::spawn_runner(computing.run())
-                    .map_err(|error| ServeError::Thread(error.to_string()))?;
-            }
+        let list = DutyList::new(Arc::new(runtime), self.inner.commands.clone(), duties);
+        let (list, stop) = (Arc::new(list), CancellationToken::new());
+        list.serve();
+        if let Some(compute) = compute {
+            let (list, stop) = (Arc::clone(&list), stop.clone());
+            let compute = Foreign::new(compute);
+            let computing = Computing { list, compute, refresh, workers, stop };
+            thread::spawn_runner(computing.run())
+                .map_err(|error| ServeError::Thread(error.to_string()))?;
         }
         Ok(Serving { list, stop, keep: Arc::clone(&self.inner) })
     }
