@@ -4,24 +4,20 @@
 mod leading;
 mod serving;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Deref;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, DerefMut};
 
-use incumbent_core::names::LeaseName;
 use incumbent_core::outbox::{first_read, first_write, next};
 use incumbent_core::random::Random;
 use incumbent_core::store::{ErrorKind, Lane, Read, Reply, Write};
-use incumbent_core::{
-    Brought, Config, ElectionEvent, Elector as Core, MemberId, Moment, Past, Request, RequestId,
-    Stance,
-};
+use incumbent_core::{Brought, Config, ElectionEvent, Elector as Core, Moment, RequestId};
 
 use crate::event::DutyEvent;
 use crate::placing::{Placement, Placing, Subject};
 use crate::worker::Worker;
 
 /// One node of a cluster. What it knows of members and leases is that of the core, which it rides
-/// along with.
+/// along with, and so is what a driver says about them.
 #[derive(Clone, Debug)]
 pub struct DutyNode {
     core: Core,
@@ -55,6 +51,12 @@ impl Deref for DutyNode {
 
     fn deref(&self) -> &Core {
         &self.core
+    }
+}
+
+impl DerefMut for DutyNode {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
     }
 }
 
@@ -98,77 +100,6 @@ impl DutyNode {
     pub fn handle(&mut self, now: Moment, id: RequestId, answer: Result<Reply, ErrorKind>) {
         self.core.handle(now, id, answer);
         self.take_in(now);
-    }
-
-    /// See [`Core::campaign`].
-    pub fn campaign(&mut self, now: Moment, name: LeaseName, candidacy: Stance) {
-        self.core.campaign(now, name, candidacy);
-    }
-
-    /// See [`Core::withdraw`].
-    pub fn withdraw(&mut self, now: Moment, name: &LeaseName) {
-        self.core.withdraw(now, name);
-    }
-
-    /// See [`Core::resign`].
-    pub fn resign(
-        &mut self,
-        now: Moment,
-        name: &LeaseName,
-        term: u64,
-        successor: Option<MemberId>,
-    ) {
-        self.core.resign(now, name, term, successor);
-    }
-
-    /// See [`Core::stopped`].
-    pub fn stopped(&mut self, now: Moment, name: &LeaseName, term: u64) {
-        self.core.stopped(now, name, term);
-    }
-
-    /// See [`Core::abstain`].
-    pub fn abstain(&mut self, name: &LeaseName, until: Moment) {
-        self.core.abstain(name, until);
-    }
-
-    /// See [`Core::leave`].
-    pub fn leave(&mut self, now: Moment) {
-        self.core.leave(now);
-    }
-
-    /// See [`Core::hint`].
-    pub fn hint(&mut self, now: Moment) {
-        self.core.hint(now);
-    }
-
-    /// See [`Core::sighted`].
-    pub fn sighted(&mut self) -> BTreeSet<LeaseName> {
-        self.core.sighted()
-    }
-
-    /// See [`Core::confirm`].
-    pub fn confirm(&mut self, now: Moment, name: &LeaseName, term: u64) {
-        self.core.confirm(now, name, term);
-    }
-
-    /// See [`Core::proven_dead`].
-    pub fn proven_dead(&mut self, now: Moment, member: &MemberId) {
-        self.core.proven_dead(now, member);
-    }
-
-    /// See [`Core::tell_wall`].
-    pub fn tell_wall(&mut self, millis: u64) {
-        self.core.tell_wall(millis);
-    }
-
-    /// See [`Core::recall`].
-    pub fn recall(&mut self, past: Past) {
-        self.core.recall(past);
-    }
-
-    /// The next request to send.
-    pub fn next_request(&mut self) -> Option<Request> {
-        self.core.next_request()
     }
 
     /// The next event to act on.

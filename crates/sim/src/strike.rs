@@ -194,7 +194,7 @@ impl World {
             return Ok(());
         }
         process.back_after = Some(back);
-        self.step(node, incumbent_duties::DutyNode::leave)
+        self.step(node, |core, now| core.leave(now))
     }
 
     fn work_ends(&mut self, lease: usize) -> Result<(), Violation> {

@@ -185,7 +185,7 @@ impl World {
                     self.step(node, |core, now| core.handle(now, id, answer))?;
                 }
             }
-            Happening::Hint { node } => self.step(node, incumbent_duties::DutyNode::hint)?,
+            Happening::Hint { node } => self.step(node, |core, now| core.hint(now))?,
             Happening::Stopped { node, life, lease, term } => {
                 if self.processes.get(node).is_some_and(|process| process.life == life) {
                     self.end_work(node, &lease, term)?;
