@@ -11,6 +11,10 @@ const PATIENCE: Duration = Duration::from_secs(60 * 60);
 
 /// Starts all servers, and the benchmark with their variables.
 pub(crate) fn run(mut context: Context, arguments: &[String]) -> Result<bool> {
+    if arguments.iter().any(|argument| matches!(argument.as_str(), "-h" | "--help")) {
+        // Who only wants to know what there is needs no server.
+        return bench(&context, arguments);
+    }
     if arguments.first().is_some_and(|first| first == "peers") {
         return peers(&context, arguments);
     }

@@ -2,7 +2,6 @@
 
 use incumbent::{Ask, DutyCondition, DutyStanding, Intent, LeaseState, Member, MemberState};
 
-use crate::json::overdue;
 use crate::tone::Tone;
 
 /// The state of a member, and what operators want of its node.
@@ -26,7 +25,7 @@ pub(crate) fn asked(member: &Member, intents: &[Intent]) -> Vec<&'static str> {
 }
 
 fn alone(member: &Member) -> (&'static str, Tone) {
-    if overdue(member.state, member.age, member.ttl) {
+    if member.is_overdue() {
         return ("overdue", Tone::Bad);
     }
     let tone = match member.state {
@@ -44,9 +43,7 @@ pub(crate) fn leader(state: &LeaseState) -> (String, Tone) {
     }
     match &state.leader {
         None => ("nobody".to_owned(), Tone::Odd),
-        Some(leader) if overdue(leader.state, leader.age, Some(leader.ttl)) => {
-            (format!("{} (overdue)", leader.node), Tone::Bad)
-        }
+        Some(leader) if leader.is_overdue() => (format!("{} (overdue)", leader.node), Tone::Bad),
         Some(leader) => match leader.state {
             MemberState::Alive => (leader.node.clone(), Tone::Good),
             MemberState::Left | MemberState::Expired | MemberState::Evicted => {

@@ -7,7 +7,6 @@ use incumbent::{Change, ChangeKind, Cluster, Leader, LeaseState, MemberState, Mo
 
 use crate::exit::{Failure, Outcome};
 use crate::interrupt;
-use crate::json;
 use crate::out::plain;
 use crate::session::Session;
 use crate::span;
@@ -139,7 +138,7 @@ async fn ended(cluster: &Cluster, state: &LeaseState, asked: &Leader) -> Outcome
 
 /// Warns if the leader is probably gone: then it won't do what it is asked for.
 pub(crate) fn warn_if_overdue(session: &Session, leader: &Leader) {
-    if json::overdue(leader.state, leader.age, Some(leader.ttl)) {
+    if leader.is_overdue() {
         session.remark(format!(
             "{} was last heard from {} ago, longer than its ttl of {}: it may be gone",
             plain(&leader.node),

@@ -5,7 +5,6 @@ use std::time::Duration;
 use incumbent::{Cluster, Member, clock};
 
 use crate::exit::{Code, Failure, Outcome};
-use crate::json;
 use crate::out::plain;
 use crate::when;
 
@@ -39,7 +38,7 @@ pub(crate) async fn find(cluster: &Cluster, text: &str) -> Outcome<Member> {
 
 /// Whether a name is still to come: one that is not heard of any more won't say it.
 fn is_nameless(member: &Member) -> bool {
-    member.node.is_empty() && !json::overdue(member.state, member.age, member.ttl)
+    member.node.is_empty() && !member.is_overdue()
 }
 
 fn choose(cluster: &str, text: &str, alive: &[&Member]) -> Outcome<Member> {

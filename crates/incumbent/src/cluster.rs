@@ -61,7 +61,7 @@ pub struct Cluster {
 }
 
 /// Who holds a lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
     /// The name of its node.
     pub node: String,
@@ -80,10 +80,8 @@ pub struct Leader {
     pub state: MemberState,
     /// How long ago it beat by the store's clock, where it has one. For display alone: more than
     /// its [`Self::ttl`] means that nodes that watch it will take it for gone.
-    #[serde(rename = "age_ms", serialize_with = "json::some_millis")]
     pub age: Option<Duration>,
     /// How long others wait for it.
-    #[serde(rename = "ttl_ms", serialize_with = "json::millis")]
     pub ttl: Duration,
 }
 
@@ -112,6 +110,13 @@ impl LeaseState {
 }
 
 impl Leader {
+    /// Whether it was not heard of for its ttl, by the store's clock: it is probably gone, and nobody who
+    /// waits for it has noticed. For display alone.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        json::is_overdue(self.state, self.age, Some(self.ttl))
+    }
+
     /// The holder that the record names, if it names one.
     pub(crate) fn new(record: &LeaseRecord, state: MemberState, ttl: Duration) -> Option<Self> {
         let holder = record.holder.as_ref()?;

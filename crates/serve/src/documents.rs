@@ -11,7 +11,7 @@ pub(crate) use asked::{
     HoldRequest, NothingRequest, OnClose, PinRequest, ProgressRequest, ReportRequest, Reported,
     ServeRequest, ToRequest, TrustRequest, Wait,
 };
-pub(crate) use made::{millis, overdue};
+pub(crate) use made::millis;
 
 answer! {
     /// A lease with its leader and its last changes.

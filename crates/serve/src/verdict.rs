@@ -4,7 +4,6 @@
 
 use incumbent::{DutyCondition, LeaseState, Member, MemberState};
 
-use crate::documents::overdue;
 use crate::snapshot::Snapshot;
 
 const CLUSTER_LEASE: &str = "incumbent/leader";
@@ -92,10 +91,7 @@ impl Findings {
         let name = &state.lease;
         match (&state.unreadable, &state.leader) {
             (Some(_), _) => self.add(Level::Bad, format!("who leads {name} isn't known")),
-            (None, Some(leader))
-                if leader.state != MemberState::Alive
-                    || overdue(leader.state, leader.age, Some(leader.ttl)) =>
-            {
+            (None, Some(leader)) if leader.state != MemberState::Alive || leader.is_overdue() => {
                 self.add(Level::Bad, format!("nobody leads {name}"));
             }
             (None, Some(_)) => {}
@@ -110,7 +106,7 @@ impl Findings {
     }
 
     fn members(&mut self, members: &[Member]) {
-        let silent = |member: &&Member| overdue(member.state, member.age, member.ttl);
+        let silent = |member: &&Member| member.is_overdue();
         let mut silent = members.iter().filter(silent);
         match (silent.next(), silent.count()) {
             (Some(member), 0) => self.add(Level::Warning, format!("{} is silent", member.node)),

@@ -48,19 +48,42 @@ local function version_of(key)
   return nil
 end
 
+-- Whether there is nothing under this key, told by one command where most have nothing.
+local function is_absent(key)
+  local found = call('HMGET', records, key .. '@', key)
+  return not found[1] and not found[2]
+end
+
+-- New keys go into the index together. Lua can't pass more than a few thousand arguments at once.
+local fresh = {}
+local function add_to_index()
+  if #fresh > 0 then call('ZADD', index, unpack(fresh)) end
+  fresh = {}
+end
+
 local place, outcomes, wrote, hint = 5, {}, false, false
 for number = 1, tonumber(ARGV[2]) do
   local kind, key = ARGV[place], ARGV[place + 1]
   if kind == 'delete' then
+    -- It may be one of those.
+    add_to_index()
     call('HDEL', records, key, key .. '@')
     call('ZREM', index, key)
     outcomes[number], wrote = 'd', true
   else
-    local found = version_of(key)
-    if (kind == 'create' and found == nil) or (kind == 'swap' and found == ARGV[place + 4]) then
+    local fits
+    if kind == 'create' then
+      fits = is_absent(key)
+    else
+      fits = version_of(key) == ARGV[place + 4]
+    end
+    if fits then
       local stamp = ARGV[place + 3] .. ' ' .. now
       call('HSET', records, key, ARGV[place + 2], key .. '@', stamp)
-      if kind == 'create' then call('ZADD', index, '0', key) end
+      if kind == 'create' then
+        fresh[#fresh + 1], fresh[#fresh + 2] = '0', key
+        if #fresh >= 1000 then add_to_index() end
+      end
       hint = hint or ARGV[place + 5] == '1'
       outcomes[number], wrote = 'a', true
     else
@@ -69,6 +92,7 @@ for number = 1, tonumber(ARGV[2]) do
   end
   place = place + 6
 end
+add_to_index()
 
 -- A replica may be stale, so whoever wrote nothing asks whether this is one. Who may only read
 -- isn't told, as the server looks at rights first.

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::intents;
 use crate::exit::{Code, Failure, Outcome};
-use crate::json;
 use crate::out::{plain, say};
 use crate::session::Session;
 use crate::standing;
@@ -78,12 +77,11 @@ pub(crate) async fn run(session: &Session, arguments: &DutiesArguments) -> Outco
         duties.retain(|duty| duty.condition != DutyCondition::Active);
     }
     if session.json {
-        let duties: Vec<Value> = duties.iter().map(standing_json).collect();
         session.print_json(&json!({
             "cluster": session.place.cluster,
             "duties": duties,
             "intents": intents.iter().map(intents::as_json).collect::<Vec<_>>(),
-            "unreadable": json::unreadables(&unreadable),
+            "unreadable": &unreadable,
         }));
         return Ok(());
     }
@@ -127,35 +125,6 @@ pub(crate) fn print(duties: &[DutyStanding]) {
     table.print();
 }
 
-/// A duty as JSON.
-pub(crate) fn standing_json(duty: &DutyStanding) -> Value {
-    let (reason, error, failures) = match &duty.condition {
-        DutyCondition::Unassigned(reason) => (Some(reason), None, None),
-        DutyCondition::Failing { error, times, .. } => (None, Some(error), Some(times)),
-        _ => (None, None, None),
-    };
-    json!({
-        "duty": duty.id.as_str(),
-        "family": duty.id.family(),
-        "name": duty.id.name(),
-        "state": duty.condition.as_str(),
-        "reason": reason,
-        "error": error,
-        "failures": failures,
-        "node": duty.node,
-        "member": duty.member.as_ref().map(|member| member.as_str().to_owned()),
-        "address": duty.address,
-        "term": duty.term,
-        "version": duty.version,
-        "progress": duty.progress,
-        "weight": duty.weight,
-        "pinned": duty.pinned.as_ref().map(|pinned| json!({
-            "node": pinned.node,
-            "required": pinned.required,
-        })),
-    })
-}
-
 /// Says why a duty runs where it does.
 pub(crate) async fn explain(session: &Session, arguments: &ExplainArguments) -> Outcome {
     let cluster = session.place.cluster().await?;
@@ -167,7 +136,7 @@ pub(crate) async fn explain(session: &Session, arguments: &ExplainArguments) -> 
         return Err(Failure::new(Code::Wrong, said));
     };
     if session.json {
-        let mut value = standing_json(&explanation.duty);
+        let mut value = json!(explanation.duty);
         if let Some(fields) = value.as_object_mut() {
             fields.insert("explanation".to_owned(), json!(explanation.lines));
         }

@@ -49,7 +49,7 @@ pub(crate) async fn run(session: &Session, arguments: &EvictArguments) -> Outcom
     let fates = wait(&cluster, &id, &arguments.patience).await?;
     if session.json {
         session.print_json(&json!({
-            "evicted": json::member(&member),
+            "evicted": &member,
             "leases": fates.iter().map(fate_json).collect::<Vec<_>>(),
         }));
         return Ok(());
@@ -90,7 +90,7 @@ async fn wait(cluster: &Cluster, id: &MemberId, patience: &Patience) -> Outcome<
 
 fn fate_json(fate: &Fate) -> Value {
     let leader = match &fate.ending {
-        Ending::Led(next, _) => Some(json::leader(next)),
+        Ending::Led(next, _) => Some(next),
         Ending::Free(_) => None,
     };
     let took = json::millis(fate.until.since(fate.since));

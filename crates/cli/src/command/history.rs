@@ -58,9 +58,9 @@ pub(crate) async fn run(session: &Session, arguments: &HistoryArguments) -> Outc
     if session.json {
         session.print_json(&json!({
             "cluster": session.place.cluster,
-            "leases": leases.iter().map(json::lease).collect::<Vec<_>>(),
+            "leases": leases,
             "moves": moves.iter().map(json::moved).collect::<Vec<_>>(),
-            "unreadable": json::unreadables(&unreadable),
+            "unreadable": &unreadable,
         }));
         return Ok(());
     }

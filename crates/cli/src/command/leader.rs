@@ -5,7 +5,6 @@ use incumbent::{Leader, LeaseState, MemberState};
 use serde_json::json;
 
 use crate::exit::{Failure, Outcome};
-use crate::json;
 use crate::out::{plain, say};
 use crate::session::Session;
 use crate::span;
@@ -40,7 +39,7 @@ pub(crate) async fn run(session: &Session, arguments: &LeaderArguments) -> Outco
             "cluster": session.place.cluster,
             "lease": state.lease,
             "term": state.term,
-            "leader": leader.map(json::leader),
+            "leader": leader,
         }));
         return leader.map(|_| ()).ok_or_else(Failure::said);
     }
@@ -62,7 +61,7 @@ pub(crate) async fn run(session: &Session, arguments: &LeaderArguments) -> Outco
 }
 
 fn leads(leader: &Leader) -> bool {
-    leader.state == MemberState::Alive && !json::overdue(leader.state, leader.age, Some(leader.ttl))
+    leader.state == MemberState::Alive && !leader.is_overdue()
 }
 
 async fn nobody(cluster: &incumbent::Cluster, state: &LeaseState) -> Outcome<Failure> {

@@ -49,7 +49,7 @@ pub(crate) async fn run(session: &Session, arguments: &ResignArguments) -> Outco
     let took = clock::now().since(since);
     if session.json {
         let (next, end) = match &ending {
-            Ending::Led(next, end) => (Some(json::leader(next)), end),
+            Ending::Led(next, end) => (Some(next), end),
             Ending::Free(end) => (None, end),
         };
         session.print_json(&json!({

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::command::{duties, intents};
 use crate::exit::Outcome;
-use crate::json;
 use crate::out::{plain, say};
 use crate::place::Place;
 use crate::session::Session;
@@ -65,17 +64,17 @@ impl Snapshot {
             "cluster": place.cluster,
             "store": place.shown(),
             "members": self.members.iter().map(|it| self.member_json(it)).collect::<Vec<_>>(),
-            "leases": self.leases.iter().map(json::lease).collect::<Vec<_>>(),
-            "duties": self.work.duties.iter().map(duties::standing_json).collect::<Vec<_>>(),
+            "leases": self.leases,
+            "duties": self.work.duties,
             "intents": self.work.intents.iter().map(intents::as_json).collect::<Vec<_>>(),
-            "unreadable": json::unreadables(&self.unreadable),
+            "unreadable": &self.unreadable,
             "obstacles": self.obstacles.iter().map(obstacle_json).collect::<Vec<_>>(),
         })
     }
 
     /// A member with what operators want of its node, and what it carries.
     fn member_json(&self, member: &Member) -> Value {
-        let mut value = json::member(member);
+        let mut value = json!(member);
         if let Some(fields) = value.as_object_mut() {
             let asked = standing::asked(member, &self.work.intents);
             fields.insert("cordoned".to_owned(), json!(asked.contains(&"cordoned")));

@@ -104,7 +104,7 @@ fn answer(lease: &str, from: &Leader, end: Option<End>, to: &Leader, took: Durat
         "from": from.node,
         "term": from.term,
         "ended": end.map(End::as_str),
-        "leader": json::leader(to),
+        "leader": to,
         "took_ms": json::millis(took),
     })
 }

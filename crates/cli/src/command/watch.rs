@@ -156,7 +156,7 @@ fn item_json(item: &Item) -> Value {
             "type": "member",
             "change": change,
             "at_ms": at_ms,
-            "member": json::member(member),
+            "member": member,
         }),
         Item::Lease(state, change) => json!({
             "type": "lease",
@@ -165,7 +165,7 @@ fn item_json(item: &Item) -> Value {
             "lease": state.lease,
             "term": change.term,
             "node": change.node,
-            "leader": state.leader.as_ref().map(json::leader),
+            "leader": state.leader.as_ref(),
         }),
         Item::Move(moved) => {
             let mut value = json::moved(moved);

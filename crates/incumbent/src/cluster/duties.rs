@@ -7,6 +7,7 @@ use incumbent_core::records::{Ask, Intent, Unreadable};
 use incumbent_core::{MemberId, keys};
 use incumbent_duties::DutyId;
 use incumbent_duties::records::Moved;
+use serde::Serialize;
 
 use super::picture::Picture;
 use super::{Cluster, Leader};
@@ -38,7 +39,7 @@ pub struct DutyStanding {
 }
 
 /// Where an operator wants a duty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pinned {
     /// The node's name.

@@ -4,6 +4,8 @@ use std::time::Duration;
 use incumbent_core::MemberId;
 use incumbent_core::records::{HostIdentity, MemberRecord, MemberState, Profile, ViewEntry};
 
+use crate::cluster::json::is_overdue;
+
 /// A member of the cluster, as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
@@ -41,6 +43,13 @@ impl Member {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.state == MemberState::Alive
+    }
+
+    /// Whether it was not heard of for its ttl, by the store's clock: it is probably gone, and nobody has
+    /// noticed. For display alone.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        is_overdue(self.state, self.age, self.ttl)
     }
 
     pub(crate) fn from_view(entry: ViewEntry) -> Self {

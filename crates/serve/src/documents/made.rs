@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent::{
     Ask, Change, DutyCondition, DutyStanding, Intent, IntentState, Leader, LeaseState, Member,
-    MemberState, Moved, Preview, Unreadable,
+    Moved, Preview, Unreadable,
 };
 
 use crate::cursor::Cursor;
@@ -18,11 +18,6 @@ use super::{
 /// Whole milliseconds.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Whether a member wasn't heard of for its ttl, by the store's clock.
-pub(crate) fn overdue(state: MemberState, age: Option<Duration>, ttl: Option<Duration>) -> bool {
-    state == MemberState::Alive && age.zip(ttl).is_some_and(|(age, ttl)| age > ttl)
 }
 
 impl From<&LeaseState> for LeaseDocument {
@@ -54,7 +49,7 @@ impl From<&Leader> for LeaderDocument {
             payload: leader.payload.clone(),
             since_ms: leader.since_ms,
             state: leader.state.as_str(),
-            overdue: overdue(leader.state, leader.age, Some(leader.ttl)),
+            overdue: leader.is_overdue(),
             ttl_ms: millis(leader.ttl),
             age_ms: leader.age.map(millis),
         }
@@ -91,7 +86,7 @@ impl MemberDocument {
             id: member.id.as_str().to_owned(),
             node: member.node.clone(),
             state: member.state.as_str(),
-            overdue: overdue(member.state, member.age, member.ttl),
+            overdue: member.is_overdue(),
             address: member.address.clone(),
             labels: member.labels.clone(),
             joined_ms: member.joined_ms,

@@ -7,7 +7,6 @@ use incumbent::Cluster;
 use serde_json::json;
 
 use crate::exit::{Code, Failure, Outcome};
-use crate::json;
 use crate::out::{self, note, plain, say};
 use crate::session::Session;
 use crate::style::ODD;
@@ -64,7 +63,7 @@ async fn refuse_if_alive(cluster: &Cluster, force: bool) -> Outcome {
     let members = cluster.members().await.unwrap_or_default();
     let alive: Vec<String> = members
         .iter()
-        .filter(|it| it.is_alive() && !json::overdue(it.state, it.age, it.ttl))
+        .filter(|it| it.is_alive() && !it.is_overdue())
         .map(|it| plain(&it.node))
         .collect();
     if alive.is_empty() || force {
