@@ -84,7 +84,7 @@ async fn the_least_rights_are_enough_and_less_is_rejected() {
     for (right, attempt) in [
         ("-evalsha", create("b", 1)),
         ("-hset", create("b", 1)),
-        ("-hget", create("b", 1)),
+        ("-hmget", create("b", 1)),
         ("-zadd", create("b", 1)),
         ("-time", create("b", 1)),
         ("-zrem", delete()),
