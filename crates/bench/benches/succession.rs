@@ -28,7 +28,9 @@ mod spread;
 
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {
-    // The witness of an heir is this program, started again.
-    incumbent::witness::init()?;
+    // The witness of an heir is this program, started again. Where nobody is to see an end, there is none.
+    if std::env::args().all(|argument| argument != "--unseen") {
+        incumbent::witness::init()?;
+    }
     linux::main()
 }

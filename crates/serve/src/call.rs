@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::access::Who;
+use crate::lines::Slices;
 use crate::peer::Peer;
 use crate::problem::{MEDIA_TYPE, Problem};
 use crate::service::Service;
@@ -84,8 +85,17 @@ impl Call {
 
 /// An answer of this document.
 pub(crate) fn json<T: Serialize>(status: StatusCode, document: &T) -> Response {
-    let bytes = serde_json::to_vec(document).unwrap_or_default();
-    let mut response = Response::new(Body::from(bytes));
+    json_text(status, text(document))
+}
+
+/// A document as text, which any number of answers may share.
+pub(crate) fn text<T: Serialize>(document: &T) -> Bytes {
+    Bytes::from(serde_json::to_vec(document).unwrap_or_default())
+}
+
+/// The answer with a document that is text already.
+pub(crate) fn json_text(status: StatusCode, text: Bytes) -> Response {
+    let mut response = Response::new(Body::new(Slices(text)));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

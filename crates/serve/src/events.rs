@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method};
 use incumbent::{Moment, StoreHealth, clock};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::access::Role;
@@ -59,8 +59,8 @@ struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     number: u64,
-    name: &'static str,
-    data: Arc<Value>,
+    /// As readers get it, who share it.
+    line: Bytes,
 }
 
 /// `GET /v1/events`.
@@ -180,15 +180,20 @@ impl News {
         let last = *self.last.borrow();
         let oldest = state.events.front().map_or(last + 1, |event| event.number);
         let known = after.filter(|after| after + 1 >= oldest && *after <= last);
-        let id = |number: u64| format!("id: {}-{number}\n", self.run);
         *after = Some(last);
         let Some(known) = known else {
             let Some(snapshot) = state.known.clone() else { return Vec::new() };
             drop(state);
-            return vec![line(&id(last), "state", &whole(watched, &snapshot))];
+            let head = || self.head(last, "state");
+            return vec![snapshot.whole_event(watched.cluster.name(), head)];
         };
         let events = state.events.iter().filter(|event| event.number > known);
-        events.map(|event| line(&id(event.number), event.name, &event.data)).collect()
+        events.map(|event| event.line.clone()).collect()
+    }
+
+    /// What an event begins with.
+    fn head(&self, number: u64, name: &str) -> String {
+        format!("id: {}-{number}\nevent: {name}\ndata: ", self.run)
     }
 
     /// Nobody looked for a while: who comes waits for a fresh look, and isn't shown how things were then.
@@ -208,35 +213,21 @@ impl News {
         if let Some(known) = &state.known {
             for (name, data) in difference::between(known, &snapshot) {
                 number += 1;
-                state.events.push_back(Event { number, name, data: Arc::new(data) });
+                let line = Bytes::from(format!("{}{data}\n\n", self.head(number, name)));
+                state.events.push_back(Event { number, line });
             }
         }
         let over = state.events.len().saturating_sub(REMEMBERED);
         state.events.drain(..over);
         let first = state.known.is_none();
         (state.known, state.taken) = (Some(Arc::new(snapshot)), Some(clock::now()));
-        drop(state);
+        // Under the lock, because what is known has the number of the last event.
         self.last.send_if_modified(|last| {
             let news = first || *last != number;
             *last = number;
             news
         });
     }
-}
-
-fn line(id: &str, name: &str, data: &Value) -> Bytes {
-    Bytes::from(format!("{id}event: {name}\ndata: {data}\n\n"))
-}
-
-fn whole(watched: &Watched, snapshot: &Snapshot) -> Value {
-    json!({
-        "cluster": watched.cluster.name(),
-        "leases": snapshot.lease_documents(),
-        "members": snapshot.member_documents(),
-        "duties": snapshot.duty_documents(),
-        "intents": snapshot.intent_documents(),
-        "as_of_ms": snapshot.at_ms,
-    })
 }
 
 /// Looks at the cluster for as long as anybody reads.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use incumbent::{Ask, DutyId, LeaseState, StoreHealth};
 
-use crate::call::{Answer, Call, json};
+use crate::call::{Answer, Call, json, json_text};
 use crate::cursor::Cursor;
 use crate::documents::{
     ClusterDocument, DutyDocument, ExplanationDocument, HistoryDocument, IntentsDocument,
@@ -44,7 +44,7 @@ pub(crate) async fn cluster(call: Call) -> Answer {
 pub(crate) async fn leases(call: Call) -> Answer {
     call.know(&[])?;
     let snapshot = call.watched.recent().await?;
-    Ok(json(StatusCode::OK, &snapshot.leases_document()))
+    Ok(json_text(StatusCode::OK, snapshot.leases_text()))
 }
 
 /// `GET /v1/leases/{lease}`, at once or when it isn't as it was.
@@ -98,14 +98,14 @@ async fn changed(call: &Call, lease: &str, after: Cursor) -> Result<LeaseState, 
 pub(crate) async fn members(call: Call) -> Answer {
     call.know(&[])?;
     let snapshot = call.watched.recent().await?;
-    Ok(json(StatusCode::OK, &snapshot.members_document()))
+    Ok(json_text(StatusCode::OK, snapshot.members_text()))
 }
 
 /// `GET /v1/duties`.
 pub(crate) async fn duties(call: Call) -> Answer {
     call.know(&[])?;
     let snapshot = call.watched.recent().await?;
-    Ok(json(StatusCode::OK, &snapshot.duties_document()))
+    Ok(json_text(StatusCode::OK, snapshot.duties_text()))
 }
 
 /// `GET /v1/duties/{duty}`.

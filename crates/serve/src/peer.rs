@@ -204,6 +204,10 @@ pub(crate) struct Connection<S> {
     peer: std::sync::Arc<Peer>,
     /// Until it is known which protocol is spoken, nobody else watches the time.
     opening: Option<Opening>,
+    /// How long it may take until more of what is sent fits.
+    patience: Duration,
+    /// Until when it may take now: set while nothing more fits.
+    stuck: Option<Pin<Box<tokio::time::Sleep>>>,
 }
 
 /// What HTTP/2 begins with.
@@ -229,10 +233,34 @@ impl Opening {
 }
 
 impl<S> Connection<S> {
-    /// One whose peer says within this time what it speaks.
+    /// One whose peer says within this time what it speaks, and takes at least something of what is sent
+    /// within each such time.
     pub(crate) fn new(stream: S, peer: std::sync::Arc<Peer>, patience: Duration) -> Self {
         let until = Box::pin(tokio::time::sleep(patience));
-        Self { stream, peer, opening: Some(Opening { until, left: PREFACE }) }
+        let opening = Some(Opening { until, left: PREFACE });
+        Self { stream, peer, opening, patience, stuck: None }
+    }
+
+    /// Gives up a peer that takes nothing for too long: what it doesn't read takes room here.
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match &written {
+            Poll::Ready(Ok(_)) => self.stuck = None,
+            Poll::Ready(Err(error)) => self.peer.failed(error),
+            Poll::Pending => {
+                let patience = self.patience;
+                let until = || Box::pin(tokio::time::sleep(patience));
+                if self.stuck.get_or_insert_with(until).as_mut().poll(context).is_ready() {
+                    let error = io::Error::from(io::ErrorKind::TimedOut);
+                    self.peer.failed(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        written
     }
 }
 
@@ -279,14 +307,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        if let Poll::Ready(Err(error)) = &written {
-            self.peer.failed(error);
-        }
-        written
+        self.watch(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.watch(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -421,5 +447,27 @@ mod tests {
             let cut = waited.ok().map(|read| read.unwrap_err().kind());
             assert_eq!(cut, is_cut.then_some(io::ErrorKind::TimedOut), "{sent:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn who_takes_nothing_of_what_is_sent_is_given_up() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, from) = listener.accept().await.unwrap();
+        let peer = Arc::new(Peer::tcp(from));
+        let mut server = Connection::new(stream, Arc::clone(&peer), Duration::from_millis(200));
+        let bytes = vec![0; 1 << 20];
+        let sending = async {
+            loop {
+                if let Err(error) = server.write_all(&bytes).await {
+                    return error;
+                }
+            }
+        };
+        let error = tokio::time::timeout(Duration::from_secs(60), sending).await.unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let proven = tokio::time::timeout(Duration::from_millis(100), peer.closed()).await;
+        assert!(proven.is_err(), "that says nothing about the life of the client");
+        drop(client);
     }
 }

@@ -59,6 +59,7 @@ kinds! {
     WRONG_HOST = 421 "wrong-host" "This server isn't called that";
     TOO_MANY = 429 "too-many" "A limit is reached";
     STORE = 503 "store" "The store didn't answer";
+    UNREADABLE = 503 "unreadable" "A record can't be read";
     STOPPING = 503 "stopping" "This server is shutting down";
     TIMEOUT = 504 "timeout" "The wait is over";
 }
@@ -142,6 +143,7 @@ impl From<ClusterError> for Problem {
                     ErrorKind::Unavailable | ErrorKind::Rejected => problem,
                 }
             }
+            ClusterError::Unreadable(_) => Self::new(&UNREADABLE, said),
             ClusterError::NobodyLeads { lease } => {
                 Self::new(&NOBODY_LEADS, said).with("lease", lease.as_str())
             }

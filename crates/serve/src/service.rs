@@ -82,12 +82,13 @@ impl Service {
     /// Serves the cluster of a node. Its tasks run on the tokio runtime on which this is called.
     ///
     /// # Errors
-    /// If it isn't called on a tokio runtime, the system gives no randomness, or another cluster has no valid name.
+    /// If it isn't called on a tokio runtime, the system gives no randomness, another cluster has no valid name,
+    /// or the directory that was chosen for trust files can't be used.
     pub fn new(node: Node, options: Options) -> std::io::Result<Self> {
         let runtime = Handle::try_current().map_err(std::io::Error::other)?;
         let run = draw().ok_or_else(|| std::io::Error::other("the system gives no randomness"))?;
         let run = hex(&run);
-        let trust_files = TrustFiles::new(options.trust_directory.as_deref(), &run);
+        let trust_files = TrustFiles::new(options.trust_directory.as_deref(), &run)?;
         let clusters = Clusters::new(&node, &options.also, run.get(..8).unwrap_or_default())?;
         let holds = Arc::new(Holds::with_most_each(options.streams_each));
         #[cfg(feature = "tls")]

@@ -1,6 +1,12 @@
 //! The whole cluster, as it was read.
 
+use std::sync::OnceLock;
+
+use axum::body::Bytes;
 use incumbent::{Ask, Cluster, ClusterError, LeaseState, Member, Workload, clock};
+use serde_json::json;
+
+use crate::call::text;
 
 use crate::documents::{
     DutiesDocument, DutyDocument, IntentDocument, LeaseDocument, LeasesDocument, MemberDocument,
@@ -14,6 +20,17 @@ pub(crate) struct Snapshot {
     pub(crate) members: Vec<Member>,
     pub(crate) work: Workload,
     pub(crate) at_ms: u64,
+    texts: Texts,
+}
+
+/// What is answered with it, made for the first who asks and shared by all: however many don't read what
+/// they have asked for, it is there once.
+#[derive(Debug, Default)]
+struct Texts {
+    leases: OnceLock<Bytes>,
+    members: OnceLock<Bytes>,
+    duties: OnceLock<Bytes>,
+    whole: OnceLock<Bytes>,
 }
 
 impl Snapshot {
@@ -25,7 +42,44 @@ impl Snapshot {
         let (leases, work) = (leases?, work?);
         // One that has no name yet has only just joined.
         let members = members?.into_iter().filter(|member| !member.node.is_empty()).collect();
-        Ok(Self { leases, members, work, at_ms })
+        Ok(Self::of(leases, members, work, at_ms))
+    }
+
+    pub(crate) fn of(
+        leases: Vec<LeaseState>,
+        members: Vec<Member>,
+        work: Workload,
+        at_ms: u64,
+    ) -> Self {
+        Self { leases, members, work, at_ms, texts: Texts::default() }
+    }
+
+    pub(crate) fn leases_text(&self) -> Bytes {
+        self.texts.leases.get_or_init(|| text(&self.leases_document())).clone()
+    }
+
+    pub(crate) fn members_text(&self) -> Bytes {
+        self.texts.members.get_or_init(|| text(&self.members_document())).clone()
+    }
+
+    pub(crate) fn duties_text(&self) -> Bytes {
+        self.texts.duties.get_or_init(|| text(&self.duties_document())).clone()
+    }
+
+    /// All of it, of the cluster of this name, as an event that begins so: it is the same for all.
+    pub(crate) fn whole_event(&self, cluster: &str, head: impl FnOnce() -> String) -> Bytes {
+        let whole = || {
+            let document = json!({
+                "cluster": cluster,
+                "leases": self.lease_documents(),
+                "members": self.member_documents(),
+                "duties": self.duty_documents(),
+                "intents": self.intent_documents(),
+                "as_of_ms": self.at_ms,
+            });
+            Bytes::from(format!("{}{document}\n\n", head()))
+        };
+        self.texts.whole.get_or_init(whole).clone()
     }
 
     pub(crate) fn lease_documents(&self) -> Vec<LeaseDocument> {

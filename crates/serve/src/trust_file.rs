@@ -25,14 +25,26 @@ pub(crate) struct TrustFiles {
 }
 
 impl TrustFiles {
-    /// In a directory of this process below the one that was chosen, or below the usual one.
-    /// None are made where that can't be.
-    pub(crate) fn new(below: Option<&Path>, run: &str) -> Self {
-        let made = make(below, run).inspect_err(|why| {
-            tracing::warn!(action = "serve", %why, "no trust files: clients have to ask over HTTP");
-        });
-        let (directory, _lock) = made.ok().unzip();
-        Self { directory, _lock }
+    /// In a directory of this process below the one that was chosen, or below the usual one. None are
+    /// made where that can't be.
+    ///
+    /// # Errors
+    /// If a directory was chosen and can't be used.
+    pub(crate) fn new(below: Option<&Path>, run: &str) -> std::io::Result<Self> {
+        let made = match (make(below, run), below) {
+            (Err(why), Some(_)) => {
+                return Err(std::io::Error::other(format!(
+                    "there can be no trust files in {why}. Name another directory, or none for the usual one"
+                )));
+            }
+            (Err(why), None) => {
+                tracing::warn!(action = "serve", %why, "no trust files: clients have to ask over HTTP");
+                None
+            }
+            (Ok(made), _) => Some(made),
+        };
+        let (directory, _lock) = made.unzip();
+        Ok(Self { directory, _lock })
     }
 
     /// What is left if its process is killed: nothing is removed.
@@ -69,10 +81,18 @@ fn make(below: Option<&Path>, run: &str) -> Result<(PathBuf, File), String> {
         None => usual(),
     };
     let why = |error: std::io::Error| format!("{}: {error}", below.display());
-    std::fs::create_dir_all(&below).map_err(why)?;
+    let made = match std::fs::create_dir(&below) {
+        Ok(()) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(why(error)),
+    };
     let kind = rustix::fs::statfs(&below).map_err(|error| why(error.into()))?.f_type;
     if kind != TMPFS {
-        return Err(format!("{} is not on tmpfs: choose a directory that is", below.display()));
+        if made {
+            // Nothing is left of what was tried.
+            let _ = std::fs::remove_dir(&below);
+        }
+        return Err(format!("{}, which is not on tmpfs", below.display()));
     }
     remains::sweep(&below, incumbent::clock::now());
     let directory = below.join(format!("{}{run}", remains::PREFIX));

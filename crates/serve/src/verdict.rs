@@ -189,7 +189,7 @@ mod tests {
         let duties = conditions.iter().enumerate().map(standing).collect();
         let work = Workload { duties, ..Workload::default() };
         let leases = leases.iter().map(free).collect();
-        let verdict = Verdict::of(&Snapshot { leases, members: Vec::new(), work, at_ms: 0 });
+        let verdict = Verdict::of(&Snapshot::of(leases, Vec::new(), work, 0));
         (verdict.level.as_str(), verdict.says)
     }
 

@@ -126,8 +126,12 @@ pub(crate) fn said(options: &RedisOptions, error: &ServerError, sent: Sent) -> F
     };
     let mut message = format!("{}: {code} {details}", options.server());
     match known {
-        Some((_, RIGHTS)) => message = format!("{message}. {RIGHTS}: {}", options.acl()),
-        Some((_, step)) if !step.is_empty() => message = format!("{message}. {step}"),
+        Some((_, RIGHTS)) => {
+            message = format!("{}. {RIGHTS}: {}", message.trim_end_matches('.'), options.acl())
+        }
+        Some((_, step)) if !step.is_empty() => {
+            message = format!("{}. {step}", message.trim_end_matches('.'))
+        }
         _ => {}
     }
     let keep = matches!(code, "LOADING" | "BUSY" | "OOM" | "NOREPLICAS" | "MISCONF" | "WRONGTYPE");

@@ -104,8 +104,12 @@ async fn serve(session: &Session, arguments: &ServeArguments) -> Outcome {
     let service = service(session, arguments).await?;
     let (stop, stopped) = watch::channel(false);
     let mut tasks = Vec::new();
+    let mut listeners = Vec::new();
     for address in arguments.addresses() {
-        let listener = Listener::bind(&address, &service).await?;
+        listeners.push(Listener::bind(&address, &service).await?);
+    }
+    // Nobody is told to come before all doors are there.
+    for listener in listeners {
         if let Some(url) = listener.url() {
             session.remark(format!("listening on {url}"));
             if session.json {
@@ -181,7 +185,7 @@ async fn service(session: &Session, arguments: &ServeArguments) -> Outcome<Servi
     options.ttl = ttl;
     options.also.clone_from(&arguments.also);
     options.trust_directory = arguments.trust_dir.clone();
-    Ok(Service::new(node, options)?)
+    Service::new(node, options).map_err(Failure::usage)
 }
 
 impl ServeArguments {

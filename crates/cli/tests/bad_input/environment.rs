@@ -11,7 +11,25 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = ours();
     cases.extend(of_others());
     cases.extend(places());
+    #[cfg(feature = "serve")]
+    cases.extend(guards());
     cases
+}
+
+/// Variables that say who may use a server: empty, they would let everybody in (O64).
+#[cfg(feature = "serve")]
+fn guards() -> Vec<Case> {
+    let variables = [
+        "INCUMBENT_TOKEN_FILE",
+        "INCUMBENT_TLS_CERT",
+        "INCUMBENT_TLS_KEY",
+        "INCUMBENT_CLIENT_CA",
+        "INCUMBENT_CERTIFICATE_ROLES",
+    ];
+    let empty = |variable| {
+        refused(&["serve", "--listen", "127.0.0.1:0"], variable, "unset it").with(variable, "")
+    };
+    variables.map(empty).into()
 }
 
 /// Variables of incumbent's own.
@@ -41,7 +59,7 @@ fn ours() -> Vec<Case> {
         refused(RUN, "hints=\"everywhere\"", "use auto, off").with("INCUMBENT_HINTS", "everywhere"),
         refused(RUN, "hints=10.0.0.7:1 needs a key", "INCUMBENT_HINT_KEY_FILE")
             .with("INCUMBENT_HINTS", "10.0.0.7:1"),
-        refused(RUN, "/no/such/key", "Let this user read it")
+        refused(RUN, "/no/such/key", "Name a file that this user can read")
             .with("INCUMBENT_HINT_KEY_FILE", "/no/such/key"),
         refused(RUN, "16 to 1024 bytes", "openssl rand")
             .with("INCUMBENT_HINT_KEY_FILE", "key")

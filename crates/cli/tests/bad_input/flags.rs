@@ -31,6 +31,16 @@ fn serving() -> Vec<Case> {
         refused(&["serve", "--agent-check", "80", "--lease", "a"], "'80'", "127.0.0.1:80"),
         refused(&["serve", "--ttl", "-5s"], "'-5s'", "such as 3s or 500ms"),
         refused(
+            &["serve", "--listen", "127.0.0.1:0", "--trust-dir", "/no/such/directory"],
+            "/no/such/directory",
+            "Name another directory",
+        ),
+        refused(
+            &["serve", "--listen", "127.0.0.1:0", "--trust-dir", "/proc"],
+            "/proc",
+            "not on tmpfs",
+        ),
+        refused(
             &["serve", "--token-file", "/nonexistent"],
             "/nonexistent",
             "a line for each token",

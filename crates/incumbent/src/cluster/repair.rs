@@ -209,6 +209,7 @@ impl Cluster {
                 let outcome = this.mend(&mut writer, &damage, &stored, &options).await?;
                 mended.push((damage, outcome));
             }
+            this.delete_of_evicted(&mut writer, &mut mended, &options).await?;
             mended.sort_by(|(one, _), (other, _)| one.unreadable.key.cmp(&other.unreadable.key));
             Ok(mended)
         })
@@ -228,6 +229,31 @@ impl Cluster {
             Some((Damage { unreadable, bytes, remedy, meaning }, stored))
         };
         Ok(records.into_iter().filter_map(damaged).collect())
+    }
+
+    /// What says something about a member can be deleted once that has been evicted.
+    async fn delete_of_evicted(
+        &self,
+        writer: &mut Writer,
+        mended: &mut [(Damage, Mended)],
+        options: &RepairOptions,
+    ) -> Result<(), ClusterError> {
+        let evicted = |(damage, how): &(Damage, Mended)| {
+            matches!(damage.remedy, Remedy::Evict { .. }) && *how == Mended::Done
+        };
+        if !mended.iter().any(evicted) {
+            return Ok(());
+        }
+        for (damage, stored) in self.inspect(options).await? {
+            let same = |(former, _): &&mut (Damage, Mended)| {
+                former.unreadable.key == damage.unreadable.key
+            };
+            let deletes = damage.remedy == Remedy::Delete;
+            if let Some((_, how)) = mended.iter_mut().find(same).filter(|_| deletes) {
+                *how = self.mend(writer, &damage, &stored, options).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn mend(

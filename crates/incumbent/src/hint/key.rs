@@ -50,7 +50,7 @@ impl HintKey {
         let path = path.as_ref();
         let text = secret_file(path).map_err(|error| {
             HintKeyError(format!(
-                "the key for hints in {} can't be read: {error}. Let this user read it",
+                "the key for hints in {} can't be read: {error}. Name a file that this user can read",
                 path.display()
             ))
         })?;

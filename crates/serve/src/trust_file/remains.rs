@@ -103,7 +103,7 @@ mod tests {
     fn only_what_a_dead_server_left_and_nobody_trusts_by_is_removed() {
         let below = tempfile::tempdir_in("/dev/shm").unwrap();
         let (run, hold) = ("a".repeat(32), "b".repeat(32));
-        let files = TrustFiles::new(Some(below.path()), &run);
+        let files = TrustFiles::new(Some(below.path()), &run).unwrap();
         let file = files.create(&[7; 16], &hold, 3).unwrap();
         let now = Moment::START + Duration::from_secs(1000);
         file.write(now + Duration::from_secs(10));

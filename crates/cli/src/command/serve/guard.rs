@@ -45,7 +45,7 @@ impl GuardArguments {
     pub(super) fn access(&self, config: &Config) -> Outcome<Access> {
         let mut access = Access::open().read_only(self.read_only);
         let file = &config.serve.token_file;
-        if let Some(path) = chosen(&self.token_file, "INCUMBENT_TOKEN_FILE", file.as_ref()) {
+        if let Some(path) = chosen(&self.token_file, "INCUMBENT_TOKEN_FILE", file.as_ref())? {
             access = access.with_token_file(&path).map_err(Failure::usage)?;
         }
         for host in &self.allow_host {
@@ -57,11 +57,11 @@ impl GuardArguments {
     /// How TCP is encrypted, if it is, and whose certificates get in.
     pub(super) fn tls(&self, config: &Config) -> Outcome<Option<Tls>> {
         let serve = &config.serve;
-        let certificate = chosen(&self.tls_cert, "INCUMBENT_TLS_CERT", serve.tls_cert.as_ref());
-        let key = chosen(&self.tls_key, "INCUMBENT_TLS_KEY", serve.tls_key.as_ref());
-        let authorities = chosen(&self.client_ca, "INCUMBENT_CLIENT_CA", serve.client_ca.as_ref());
+        let certificate = chosen(&self.tls_cert, "INCUMBENT_TLS_CERT", serve.tls_cert.as_ref())?;
+        let key = chosen(&self.tls_key, "INCUMBENT_TLS_KEY", serve.tls_key.as_ref())?;
+        let authorities = chosen(&self.client_ca, "INCUMBENT_CLIENT_CA", serve.client_ca.as_ref())?;
         let roles = &serve.certificate_roles;
-        let roles = chosen(&self.certificate_roles, "INCUMBENT_CERTIFICATE_ROLES", roles.as_ref());
+        let roles = chosen(&self.certificate_roles, "INCUMBENT_CERTIFICATE_ROLES", roles.as_ref())?;
         if let (Some(roles), None) = (&roles, &authorities) {
             let roles = roles.display();
             let said = "gives roles to certificates, but no certificates are requested: give --client-ca too";
@@ -94,14 +94,23 @@ fn alone(flag: &str, path: &std::path::Path, other: &str) -> Failure {
     Failure::usage(format!("{flag} {path} has no effect alone: give {other} too"))
 }
 
-/// That of the flag, of the variable, or of the file.
+/// That of the flag, of the variable, or of the file. A variable that a script forgot to set would let
+/// everybody in.
 fn chosen(
     flag: &Option<PathBuf>,
     variable: &str,
     filed: Option<&Entry<String>>,
-) -> Option<PathBuf> {
-    let lived = || std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
-    flag.clone().or_else(lived).or_else(|| filed.map(|entry| PathBuf::from(&entry.value)))
+) -> Outcome<Option<PathBuf>> {
+    if flag.is_some() {
+        return Ok(flag.clone());
+    }
+    match std::env::var_os(variable) {
+        Some(path) if path.is_empty() => Err(Failure::usage(format!(
+            "{variable} is set, but empty: set it to a file, or unset it to do without"
+        ))),
+        Some(path) => Ok(Some(PathBuf::from(path))),
+        None => Ok(filed.map(|entry| PathBuf::from(&entry.value))),
+    }
 }
 
 /// Says what people should know of it, at once and when files change.

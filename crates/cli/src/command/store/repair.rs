@@ -22,7 +22,8 @@ absent, closed or free, and a repair respects that: a lease keeps its term or co
 it, and is free only when everybody who may hold it has stopped. Records of a newer version are left
 alone.
 
-Exits with 1 if any record is left that can't be read.
+Exits with 1 if any record is left that can't be read, unless the next leader of the cluster was
+asked to write it anew.
 
 Examples:
   incumbent store repair
