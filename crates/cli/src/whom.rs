@@ -63,15 +63,14 @@ fn called(member: &Member) -> String {
 
 fn nobody(text: &str, cluster: &str, alive: &[&Member]) -> Failure {
     let known: Vec<String> = alive.iter().map(|member| called(member)).collect();
-    if known.is_empty() {
-        return Failure::wrong(format!(
-            "no live member of the cluster {cluster:?} is called {text:?}: no member of it is alive"
-        ));
-    }
-    let known = known.join(", ");
+    let known = if known.is_empty() {
+        "no member of it is alive".to_owned()
+    } else {
+        format!("alive are {}", known.join(", "))
+    };
     Failure::wrong(format!(
-        "no live member of the cluster {cluster:?} is called {text:?}: alive are {known}. Give a \
-         node's name, or a member's id as `incumbent status` shows it"
+        "no live member of the cluster {cluster:?} is called {text:?}: {known}. Give a node's name, \
+         or a member's id as `incumbent status` shows it"
     ))
 }
 
