@@ -12,6 +12,8 @@ use crate::time::Moment;
 
 /// A bracket wider than this is narrowed by one probe.
 const WIDE: Duration = Duration::from_millis(40);
+/// Where a beat may come at any moment of its interval, this many looks are taken in that.
+const SEARCH: u32 = 8;
 /// By so much of an interval a bracket grows when it is shifted by that.
 const DRIFT: f64 = 0.001;
 /// After a beat that wasn't there when due, looked for again after this, doubling.
@@ -422,8 +424,14 @@ impl Watch {
             let again = MISSED.saturating_mul(1 << (self.misses - 1).min(5)).min(SLOWEST);
             return now + again + offset;
         }
-        let width = seen.latest.since(seen.earliest);
-        let middle = seen.earliest + seen.record.due() + width / 2;
+        let (width, due) = (seen.latest.since(seen.earliest), seen.record.due());
+        // Seen for the first time, or after a long while: who looks but once now counts the ttl from long
+        // after the next beat, and that may be the last.
+        let soon = now + due / SEARCH + offset;
+        if width > due / 2 && self.foretold.is_none() && soon < self.due_at(seen) {
+            return soon;
+        }
+        let middle = seen.earliest + due + width / 2;
         if width > WIDE && !self.probed && self.foretold.is_none() && middle > now {
             return middle;
         }

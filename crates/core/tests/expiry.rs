@@ -63,3 +63,22 @@ fn who_follows_a_leader_without_proof_waits_a_ttl_from_its_last_beat_and_no_more
         assert!(most <= 1.01, "{most} after up to {beats} beats");
     }
 }
+
+#[test]
+fn who_has_only_just_joined_follows_nearly_as_soon() {
+    let share = |seed| {
+        let mut house = House::new(seed, 1, true);
+        house.enter();
+        let leader = house.run(house.now + TTL).unwrap();
+        let most = BEAT.as_nanos() as u64 * 2;
+        let (before, age) = (house.random.below(most), house.random.below(most));
+        assert_eq!(house.run(house.now + Duration::from_nanos(before)), None);
+        house.enter();
+        succeed(&mut house, leader, Duration::from_nanos(age)).1
+    };
+    let mut shares: Vec<f64> = (0..400).map(share).collect();
+    shares.sort_by(f64::total_cmp);
+    let (median, most) = (shares[shares.len() / 2], shares[shares.len() - 1]);
+    println!("joined up to two beats before: median {median:.3} of the ttl, at most {most:.3}");
+    assert!(most <= 1.05, "{most}");
+}

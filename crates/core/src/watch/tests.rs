@@ -138,13 +138,33 @@ fn each_beat_is_looked_for_when_it_is_due() {
 
 #[test]
 fn a_wide_bracket_is_narrowed_by_one_probe() {
-    let mut watch = watching(&[(60_000, 60_010, beat(1, MemberState::Alive))]);
+    let alive = MemberState::Alive;
+    let seen = [
+        (60_000, 60_010, beat(1, alive)),
+        (63_000, 63_005, Found::Unchanged),
+        (64_000, 64_010, beat(2, alive)),
+    ];
+    let mut watch = watching(&seen);
     let mut random = Random::new(1);
-    let probe = watch.look_at(at(60_010), true, &mut random);
-    assert!(probe > at(62_000) && probe < at(63_000), "{probe:?}");
+    let probe = watch.look_at(at(64_010), true, &mut random);
+    assert!(probe > at(68_000) && probe < at(69_000), "{probe:?}");
     watch.observe(probe, probe, &Found::Unchanged, Planted::default());
     let next = watch.look_at(probe, true, &mut random);
-    assert!(next >= at(65_010), "{next:?}");
+    assert!(next >= at(69_010), "{next:?}");
+}
+
+#[test]
+fn who_is_seen_for_the_first_time_is_looked_for_all_through_an_interval() {
+    let mut watch = watching(&[(60_000, 60_010, beat(1, MemberState::Alive))]);
+    let (mut random, mut now, mut looks) = (Random::new(1), at(60_010), 0);
+    // The last look is for when the beat is due at the latest.
+    while now < at(65_010) {
+        let next = watch.look_at(now, true, &mut random);
+        assert!(next.since(now) <= Duration::from_millis(1_300), "{:?}", next.since(now));
+        watch.observe(next, next, &Found::Unchanged, Planted::default());
+        (now, looks) = (next, looks + 1);
+    }
+    assert!((7..=9).contains(&looks), "{looks}");
 }
 
 #[test]
