@@ -19,6 +19,7 @@ struct Alone {
     member: Membership,
     random: Random,
     outbox: Outbox,
+    leaving: bool,
 }
 
 fn name() -> LeaseName {
@@ -49,7 +50,8 @@ impl Alone {
             planted,
         };
         let outbox = Outbox::new(1, TTL / 3);
-        let mut alone = Self { now, leases: Leases::new(), config, member, random, outbox };
+        let leases = Leases::new();
+        let mut alone = Self { now, leases, config, member, random, outbox, leaving: false };
         alone.does(|leases, owner| leases.campaign(now, name(), Stance::default(), owner));
         alone
     }
@@ -60,7 +62,7 @@ impl Alone {
             member: Some(&mut self.member),
             preferred: &Vec::new(),
             wall_ms: 0,
-            leaving: false,
+            leaving: self.leaving,
             random: &mut self.random,
             outbox: &mut self.outbox,
         };
@@ -137,17 +139,8 @@ fn a_refused_take_is_followed_by_a_look_and_by_waiting_for_who_was_first() {
     let take = alone.takes();
     alone.settles(&take, Outcome::Refused);
     assert_eq!(alone.leases.held(&name()), None);
-    let holder = Holder {
-        member: MemberId::new("first"),
-        node: "first".to_owned(),
-        address: None,
-        mark: None,
-        unproven: false,
-        due_ms: 0,
-    };
-    let record = LeaseRecord { term: 1, holder: Some(holder), ..LeaseRecord::fresh(&name()) };
     let look = alone.sends(Duration::ZERO);
-    alone.shows(&look, shown(&record, "2"));
+    alone.shows(&look, shown(&of_another(), "2"));
     let look = alone.sends(Duration::ZERO);
     let keys: Vec<_> = look.exchange.reads.iter().map(|read| format!("{read:?}")).collect();
     assert!(keys.len() == 2 && keys[1].contains("member/first"), "{keys:?}");
@@ -300,20 +293,13 @@ fn o63_what_a_leaver_frees_survives_a_crash_unless_it_was_the_last() {
     let take = alone.sends(Duration::ZERO);
     alone.settles(&take, Outcome::Applied(Version::new("2")));
     assert_eq!(alone.leases.held(&other), Some(1));
+    alone.leaving = true;
     for (lease, durable) in [(name(), true), (other, false)] {
-        let mut owner = Owner {
-            config: &alone.config,
-            member: Some(&mut alone.member),
-            preferred: &Vec::new(),
-            wall_ms: 0,
-            leaving: true,
-            random: &mut alone.random,
-            outbox: &mut alone.outbox,
-        };
-        alone.leases.withdraw(now, &lease, LossCause::Leaving, None, &mut owner);
-        alone.leases.stopped(now, &lease, 1, owner.outbox);
-        alone.leases.poll(now, &mut owner);
-        let free = alone.outbox.next_request().unwrap();
+        alone.does(|leases, owner| {
+            leases.withdraw(now, &lease, LossCause::Leaving, None, owner);
+            leases.stopped(now, &lease, 1, owner.outbox);
+        });
+        let free = alone.sends(Duration::ZERO);
         assert_eq!(Alone::writes(&free).0.durable, durable, "{lease}");
         alone.settles(&free, Outcome::Applied(Version::new("3")));
     }
